@@ -29,7 +29,7 @@ export const PAGE = 'report.md';
 
 /**
  * Reserves a report directory for this command. The report of an earlier command is deleted first: if the runs produced
- * no report, the old one would be mistaken for theirs.
+ * no report, the old report would be mistaken for a report of these runs.
  * @throws Error if another command uses the directory
  */
 export async function takeReports(directory: string): Promise<void> {

@@ -15,7 +15,7 @@ export interface Evidence {
 
 /** Findings of a run in addition to the suite's own report. */
 export interface Findings {
-  /** How the kubelet ended, if it ended unexpectedly. */
+  /** Exit of the kubelet as text, if the kubelet exited unexpectedly. */
   readonly kubeletEnded?: string | undefined;
   readonly evidence: readonly Evidence[];
 }

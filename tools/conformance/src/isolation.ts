@@ -32,8 +32,8 @@ export interface RunDirectory {
 }
 
 /**
- * Creates a run's directory. Its path is reserved before it is created, so that no other command mistakes it for a
- * leftover.
+ * Creates a run's directory. Its path is reserved before it is created, so that no other command removes the directory
+ * as one of a killed run.
  */
 export async function makeRunDirectory(parent: string): Promise<RunDirectory> {
   const name = `${RUN_PREFIX}${randomBytes(4).toString('hex')}`;

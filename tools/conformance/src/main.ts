@@ -217,7 +217,7 @@ async function removeLeftRun(name: string): Promise<void> {
 /** Runs the program inside the namespaces. The first signal requests it to stop; the second kills it. */
 async function endOfInside(plan: string, groups: readonly string[], interrupted: AbortSignal): Promise<void> {
   const program = fileURLToPath(new URL('./inside/main.ts', import.meta.url));
-  // The end of the program's standard input requests it to stop.
+  // The end of the program's standard input requests the program to stop.
   const stdio: StdioOptions = ['pipe', 'inherit', 'inherit'];
   const child = startIsolated([process.execPath, ...process.execArgv, program, plan], {
     namespaces: 'machine',
@@ -267,7 +267,10 @@ async function commitOfHere(): Promise<string> {
   }
 }
 
-/** Checks that the commit is on main, because only there other readers can find it. @throws Error if it is not */
+/**
+ * Checks that the commit is on main, because other readers can find only commits on main.
+ * @throws Error if the commit is not on main
+ */
 async function expectOnMain(commit: string): Promise<void> {
   const isOf = async (branch: string): Promise<boolean> =>
     run('git', ['merge-base', '--is-ancestor', 'HEAD', branch], { cwd: ROOT }).then(

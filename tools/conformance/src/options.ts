@@ -45,7 +45,7 @@ export interface ConformanceOptions {
   /** Whether e2e_node also runs the specs that e2e contains. */
   readonly common: boolean;
   readonly list: boolean;
-  /** Whether to build nothing. If a program is missing, the command exits with a special exit code. */
+  /** Whether to build nothing. If a program is missing, the command exits with 77, which means "skipped". */
   readonly there: boolean;
   readonly help: boolean;
 }

@@ -11,7 +11,7 @@ export interface Plan {
   readonly output: string;
   readonly selection: Selection & Pick<ConformanceOptions, 'ownDisk' | 'cluster' | 'deploysProxy'>;
   readonly programs: Programs;
-  /** Absent if the specs deploy no CSI driver. */
+  /** Sidecars of CSI drivers; absent if the specs deploy no CSI driver. */
   readonly sidecars?: Sidecars;
   readonly controlPlane: ControlPlaneBinaries;
   readonly containerd: ContainerdBinaries;

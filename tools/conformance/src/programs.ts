@@ -121,7 +121,7 @@ async function buildBusybox(file: string, say: (text: string) => void): Promise<
     await run('make', ['defconfig'], { cwd: work });
     const config = await readFile(join(work, '.config'), 'utf8');
     await writeFile(join(work, '.config'), busyboxConfig(config));
-    // Options that depend on these two get their defaults.
+    // Options that depend on the changed options get their defaults.
     await run('sh', ['-c', 'yes "" | make oldconfig'], { cwd: work });
     await run('make', ['-j2', 'busybox'], { cwd: work, nice: true });
     await rename(join(work, 'busybox'), file);

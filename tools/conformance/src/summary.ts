@@ -12,8 +12,8 @@ export interface Run {
 }
 
 /**
- * Makes a run from its results. If the kubelet exited before the end of the run, this is added as a problem, even if
- * all specs passed.
+ * Makes a run from its results. If the kubelet exited before the end of the run, the exit is added as a problem, even
+ * if all specs passed.
  */
 export function runOf(kubelet: string, result: SuiteResult, { kubeletEnded, evidence }: Findings): Run {
   if (kubeletEnded === undefined) return { kubelet, result, evidence };
@@ -81,7 +81,7 @@ export function counts(
   return count;
 }
 
-/** Numbers of a run, which are kept when its report is gone. */
+/** Numbers of a run, which are kept after the report of the run was deleted. */
 export interface Turn {
   readonly kubelet: string;
   readonly date: string;

@@ -53,7 +53,7 @@ const RULES: readonly Rule[] = [
     holds: ({ sparesProcesses }) => !sparesProcesses,
   },
   {
-    // `performContainerRuntimeUnitOp` of test/e2e_node/util.go.
+    // The spec calls `performContainerRuntimeUnitOp` (test/e2e_node/util.go), which needs systemd.
     spec: /the container runtime is temporarily down during pod termination/,
     reason: 'the spec stops the runtime with systemd, which does not run on this machine',
     holds: ({ systemd }) => !systemd,

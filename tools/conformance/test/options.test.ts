@@ -89,7 +89,7 @@ test('e2e_node leaves out the specs that e2e contains, unless --common is given'
   expect(withAll?.join(' ')).not.toContain('--skip-file');
 });
 
-test('rejects invalid values with the name of the option', () => {
+test('the command line is rejected with the name of an option that is unknown or has an invalid value', () => {
   for (const argv of [
     ['--suite', 'x'],
     ['--selection', 'toString'],

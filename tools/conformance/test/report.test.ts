@@ -219,7 +219,7 @@ test('rules excuse only the specs that they name', () => {
   }
 });
 
-test('replaces the part of one selection and keeps the others, in the order of the selections', () => {
+test('withPart replaces the part of one selection, and keeps the other parts in the order of the selections', () => {
   const passes = run(report(spec('a', 'passed')));
   const one = summary(facts, { ours: [passes] });
   const slower = run({ ...passes.result, seconds: 122 }, 'Go kubelet');
@@ -256,7 +256,7 @@ test.each([
     'PLR Pod InPlace Resize [Beta] PLR guaranteed qos - 1 container with resize policy cpu & mem restart + resize initContainers resizing mem',
     'oom_score_adj',
   ],
-])('%s requires a capability of the machine', (name, words) => {
+])('the spec %s counts as impossible on a machine without %s', (name, words) => {
   expect(unfitReason({ name }, LACKING)).toContain(words);
   expect(unfitReason({ name }, ABLE)).toBeUndefined();
 });

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 
 const MAIN = fileURLToPath(new URL('../src/units/main.ts', import.meta.url));
 
-test('starts, lists, restarts and stops a unit, and keeps its output', {
+test('the substitute for systemd starts, lists, restarts and stops a unit, and keeps the output of the unit', {
   timeout: 120_000,
 }, async () => {
   const directory = await mkdtemp(join(tmpdir(), 'na-units-'));

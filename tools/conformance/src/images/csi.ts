@@ -22,7 +22,7 @@ const CSI_LAYERS = [
 
 export type CsiLayerName = (typeof CSI_LAYERS)[number];
 
-/** Whether {@link csiLayer} returns the layer with this name. */
+/** Reports whether {@link csiLayer} returns the layer with this name. */
 export function isCsiLayer(name: string): name is CsiLayerName {
   return CSI_LAYERS.some((layer) => layer === name);
 }
@@ -36,7 +36,7 @@ const STORAGE_TOOLS = [
 
 /**
  * Images of the pods of CSI drivers, by repository. The programs of `tools/csi-driver` replace the host path driver,
- * the registrar and the liveness probe; the others are upstream's programs.
+ * the registrar and the liveness probe; all other programs are upstream's.
  */
 export const CSI_RECIPES: Readonly<
   Record<string, { readonly layers: readonly (CsiLayerName | 'busybox' | 'pause')[]; readonly config: ImageConfig }>
@@ -54,7 +54,8 @@ export const CSI_RECIPES: Readonly<
   'registry.k8s.io/sig-storage/csi-attacher': sidecar('csi-attacher'),
   'registry.k8s.io/sig-storage/csi-provisioner': sidecar('csi-provisioner'),
   'registry.k8s.io/sig-storage/csi-resizer': sidecar('csi-resizer'),
-  // The real program exits in a cluster without the snapshot API. This one does nothing.
+  // Upstream's snapshotter exits in a cluster without the snapshot API. This image contains a program that does
+  // nothing.
   'registry.k8s.io/sig-storage/csi-snapshotter': { layers: ['pause'], config: { Entrypoint: ['/pause'] } },
 };
 

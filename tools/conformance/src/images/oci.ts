@@ -43,7 +43,7 @@ export function blob(data: Uint8Array): Blob {
 
 /**
  * Builds an image from layers, which several images may share. The reference is stored as a label, so that two tags of
- * the same content have different image IDs. Specs that change a pod's image need that.
+ * the same content have different image IDs. Specs that change a pod's image need different image IDs.
  */
 export function image(reference: string, layers: readonly Layer[], config: ImageConfig, architecture: string): Image {
   const json = (value: unknown): Blob => blob(new TextEncoder().encode(JSON.stringify(value)));

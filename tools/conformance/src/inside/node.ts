@@ -129,7 +129,7 @@ export class ConformanceNode {
     clearTimeout(timer);
   }
 
-  /** How the kubelet exited, if it has. */
+  /** Exit of the kubelet as text; `undefined` while the kubelet runs. */
   get kubeletEnded(): string | undefined {
     return this.#ended;
   }

@@ -1,4 +1,4 @@
-/** Unit that `systemd-run` is asked to start; only the parts that the suites use. */
+/** Unit that a call of `systemd-run` starts, reduced to the parts that the suites use. */
 export interface UnitRequest {
   readonly unit: string;
   /** File for the output of the command. */
