@@ -15,7 +15,7 @@ export class Compressions {
   readonly #due = new Map<string, Due>();
   readonly #underWay = new Map<string, Promise<void>>();
 
-  /** @param compress must never reject */
+  /** Creates the queue of compressions. @param compress must never reject */
   constructor(compress: (log: ContainerLog, signal: AbortSignal) => Promise<void>, limit: number) {
     this.#compress = compress;
     this.#limit = limit;

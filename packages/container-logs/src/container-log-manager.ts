@@ -16,7 +16,10 @@ import { type ContainerLog, LogRotator, type RotationFiles } from './rotate.ts';
 
 export interface ContainerLogManagerComponents {
   readonly cri: Pick<RuntimeService, 'containerStatus' | 'reopenContainerLog'> & {
-    /** `listContainerStates` of cri-client satisfies this; `listContainers` does, too, but costs more. */
+    /**
+     * Lists containers. `listContainerStates` of cri-client has this type; `listContainers` has it, too, but costs
+     * more.
+     */
     listContainers(
       request: Init<ListContainersRequest>,
       signal?: AbortSignal,
@@ -61,7 +64,7 @@ export class ContainerLogManager {
   #paths: ReadonlyMap<string, string> = new Map();
   /** Logs whose rotated files may not all be compressed, by path: left by an earlier process or a failed attempt. */
   readonly #owed = new Map<string, ContainerLog>();
-  /** Paths of those logs for which an attempt has failed. */
+  /** Paths of the logs in `#owed` whose compression has failed. */
   readonly #failing = new Set<string>();
   readonly #startOnce = new StartOnce('ContainerLogManager');
   /** Ends the wait of {@link start} for a size limit. */
@@ -118,8 +121,8 @@ export class ContainerLogManager {
             if (!signal.aborted) problem.failed(err);
           },
         );
-        // Measured from start to start, so that the duration of a pass does not add to the interval. Aligned to whole
-        // multiples of the interval, like other periodic work.
+        // The interval is measured between the starts of passes, so that the duration of a pass does not add to it.
+        // Starts are aligned to whole multiples of the interval, like other periodic work.
         const nextAtMs = startedAtMs + untilNextMs(startedAtMs, this.#monitorIntervalMs);
         await sleep(clock, Math.max(nextAtMs - clock.monotonic(), 0), signal);
       }
@@ -220,7 +223,7 @@ export class ContainerLogManager {
       if (signal.aborted) return;
       if (!isMissing(err)) {
         this.#owed.set(log.path, log);
-        // Logged once for a disk that stays full instead of once per interval.
+        // A repeated failure, for example on a full disk, is logged once instead of once per interval.
         if (this.#failing.has(log.path)) return;
         this.#failing.add(log.path);
         this.#components.logger.error({ ...log, err }, 'Failed to compress rotated logs of container');
@@ -253,7 +256,7 @@ export class ContainerLogManager {
   }
 }
 
-/** @throws ContainerLogError, OptionsError `InvalidOptions` */
+/** Validates the options and fills in defaults. @throws ContainerLogError, OptionsError `InvalidOptions` */
 function checkedOptions(
   options: ContainerLogManagerOptions,
 ): ContainerLogManagerOptions & Required<Omit<ContainerLogManagerOptions, 'workers'>> {

@@ -12,14 +12,14 @@ export interface CriLogHeader {
   readonly stream: LogStream;
   /** Whether the line is incomplete: its content continues in the next line of the same stream. */
   readonly partial: boolean;
-  /** Offset of the content. */
+  /** Offset of the content from the start of the line, in bytes. */
   readonly contentOffset: number;
 }
 
 const [SPACE, COLON, UPPER_P] = [0x20, 0x3a, 0x50];
-/** Smallest number of bytes of a time. */
+/** Minimum length of a timestamp in bytes. */
 const MIN_TIME_BYTES = 20;
-/** Enough for a timestamp of 35 characters, a stream, and all tags. */
+/** Maximum length of a header in bytes: enough for a timestamp of 35 characters, a stream, and all tags. */
 const MAX_HEADER_BYTES = 256;
 const STDOUT = Buffer.from('stdout ');
 const STDERR = Buffer.from('stderr ');
@@ -28,11 +28,11 @@ const STDERR = Buffer.from('stderr ');
 export class CriLogHeaderReader {
   readonly #times = new LineTimes();
   timeMs: number = Number.NaN;
-  /** Offset after the time. */
+  /** Offset of the first byte after the timestamp. */
   timeEnd = 0;
   stream: LogStream = 'stdout';
   partial = false;
-  /** Offset of the content. */
+  /** Offset of the first byte of the content. */
   contentAt = 0;
 
   /** Parses the header between `start` and `end`. @returns whether the bytes start with a valid CRI log header */

@@ -57,7 +57,7 @@ function minuteMs(bytes: Uint8Array, start: number): number {
   return date.getUTCDate() === day ? date.getTime() + (hour * 60 + minute) * 60_000 : Number.NaN;
 }
 
-/** Returns the offset of the time zone that ends at `end`. */
+/** Returns the UTC offset in ms of the time zone between `at` and `end`; NaN if the bytes are not a time zone. */
 function offsetMs(bytes: Uint8Array, at: number, end: number): number {
   const sign = bytes[at];
   if (sign === UPPER_Z) return at + 1 === end ? 0 : Number.NaN;
@@ -67,13 +67,13 @@ function offsetMs(bytes: Uint8Array, at: number, end: number): number {
   return (sign === PLUS ? 1 : -1) * (hours * 60 + minutes) * 60_000;
 }
 
-/** Returns NaN if the bytes are not two digits. */
+/** Returns the value of two decimal digits; NaN if the bytes are not digits. */
 function twoDigits(bytes: Uint8Array, at: number): number {
   const [tens, ones] = [digitAt(bytes, at), digitAt(bytes, at + 1)];
   return tens < 0 || ones < 0 ? Number.NaN : tens * 10 + ones;
 }
 
-/** Returns -1 if the byte is not a digit. */
+/** Returns the value of a decimal digit; -1 if the byte is not a digit. */
 function digitAt(bytes: Uint8Array, at: number): number {
   const digit = (bytes[at] ?? 0) - 0x30;
   return digit >= 0 && digit <= 9 ? digit : -1;

@@ -44,7 +44,7 @@ export class LogFileWalk {
   readonly #watching = new AbortController();
   #watch: Promise<void> | undefined;
   #current: FileHandle | undefined;
-  /** Unknown until the end of the log has been reached for the first time. */
+  /** Whether the container has exited; `undefined` until the end of the log has been reached for the first time. */
   #containerEnded: boolean | undefined;
   /** Whether the current file has become shorter than the part already read. */
   #cutShort = false;
@@ -217,7 +217,10 @@ export class LogFileWalk {
     }
   }
 
-  /** Checked only after a hint that there may be another file; mere writes give no such hint. */
+  /**
+   * Returns whether another file has taken the current file's place. The path is checked only after a hint that it may
+   * have a new file; writes alone give no such hint.
+   */
   async #isReplaced(): Promise<boolean> {
     if (!this.#mayBeReplaced) return false;
     this.#mayBeReplaced = false;

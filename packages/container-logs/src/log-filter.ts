@@ -202,7 +202,7 @@ export class LogFilter {
       timeEnd - start === UTC_TIMESTAMP_BYTES &&
       bytes[timeEnd - 1] === UPPER_Z &&
       bytes[start + 19] === DOT;
-    // Includes the following space.
+    // The written bytes include the space after the timestamp.
     if (isAsOutputHasIt) this.#write(bytes, start, timeEnd + 1);
     else {
       const text = Buffer.from(`${start < 0 ? this.#timeText : timestampAt(bytes, start, timeEnd)} `);

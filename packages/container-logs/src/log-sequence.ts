@@ -17,9 +17,9 @@ const HEAD_BYTES = 256;
 
 /** The files of one log, from the oldest to the current one. */
 export interface LogSequence {
-  /** Oldest first; all are older than `current`. */
+  /** Rotated files, oldest first. All are older than `current`. */
   readonly rotated: readonly RotatedFile[];
-  /** `undefined` during a rotation, and if the log was removed. */
+  /** Open current file; `undefined` during a rotation, and if the log was removed. */
   readonly current: FileHandle | undefined;
   /** Stamp of the newest file older than `current`; empty if there is none. */
   readonly newestStamp: string;

@@ -17,7 +17,7 @@ export class OutputBuffer {
   #stream: LogStream = 'stdout';
   #pieces: Piece[] = [];
 
-  /** @param mixed whether a piece may contain bytes of both streams */
+  /** Creates an empty buffer. @param mixed whether a piece may contain bytes of both streams */
   constructor(mixed: boolean) {
     this.#mixed = mixed;
   }

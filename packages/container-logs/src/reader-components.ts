@@ -9,7 +9,7 @@ export type ReaderFiles = Pick<FileSystem, 'open' | 'readdir' | 'stat' | 'realpa
 /** Components of a `ContainerLogReader`. */
 export interface ContainerLogReaderComponents {
   readonly fs: ReaderFiles;
-  /** Called only when a followed log is silent, to check whether its container is still running. */
+  /** Runtime, which is called only when a followed log is silent, to check whether its container is still running. */
   readonly cri: Pick<RuntimeService, 'containerStatus'>;
   /** Default: the system clock. */
   readonly clock?: Clock;

@@ -120,7 +120,7 @@ export class LogRotator {
     try {
       await compressFile(this.#components.fs, path, link.signal);
     } catch (error) {
-      // The file was removed by someone else, or its removal cancelled the compression.
+      // Another process removed the file, or `remove` cancelled the compression.
       if (signal.aborted || !(link.signal.aborted || isMissing(error))) throw error;
     } finally {
       this.#inHand.delete(path);

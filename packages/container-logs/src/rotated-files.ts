@@ -13,7 +13,7 @@ export interface RotatedFile {
 
 /** The files of a directory that belong to one log. */
 export interface LogFiles {
-  /** Oldest first. */
+  /** Rotated files, oldest first. */
   readonly rotated: readonly RotatedFile[];
   /** Leftovers of an interrupted rotation: incomplete files, and files whose compressed form exists. */
   readonly unused: readonly string[];

@@ -5,7 +5,7 @@ const NEWLINE = 0x0a;
 
 /** Start of the last lines of a file. */
 export interface TailStart {
-  /** Offset of their first byte. */
+  /** Offset of the first byte of the lines. */
   readonly offset: number;
   /** Number of lines from the offset to the end; less than requested if the file has fewer lines. */
   readonly lines: number;

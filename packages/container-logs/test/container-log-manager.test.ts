@@ -364,7 +364,7 @@ describe('start', () => {
     expect(await runtime.names()).toEqual(['0.log']);
   });
 
-  it('K4: sets no timer while the size of logs is not limited, and checks the logs as soon as it is', async () => {
+  it('K4: sets no timer while the size of logs is not limited, and checks the logs as soon as a limit is set', async () => {
     const manager = makeManager({ maxSizeBytes: -1 });
     const stop = new AbortController();
     const running = manager.start(stop.signal);

@@ -8,9 +8,17 @@ test.each<[string, LogReadOptions, number | undefined]>([
   ['lines of the last seconds', { sinceSeconds: 10 }, NOW - 10_000],
   ['lines from now on', { sinceSeconds: 0 }, NOW],
   ['lines since a time', { sinceTime: '2026-01-01T00:00:30Z' }, NOW - 30_000],
-  ['lines since the later of both', { sinceSeconds: 40, sinceTime: '2026-01-01T00:00:30Z' }, NOW - 30_000],
-  ['lines of the last seconds, if these are fewer', { sinceSeconds: 5, sinceTime: '2026-01-01T00:00:30Z' }, NOW - 5000],
-  ['the last few of all lines', { tailLines: 0, limitBytes: 0 }, undefined],
+  [
+    'lines since the later of sinceSeconds and sinceTime',
+    { sinceSeconds: 40, sinceTime: '2026-01-01T00:00:30Z' },
+    NOW - 30_000,
+  ],
+  [
+    'lines of sinceSeconds, if sinceTime is earlier',
+    { sinceSeconds: 5, sinceTime: '2026-01-01T00:00:30Z' },
+    NOW - 5000,
+  ],
+  ['lines of any age with tailLines and limitBytes', { tailLines: 0, limitBytes: 0 }, undefined],
 ])('log options select %s', (_name, options, sinceMs) => {
   expect(checkLogOptions(options, NOW)).toBe(sinceMs);
 });
