@@ -1,6 +1,6 @@
 interface Waiter {
   readonly whose: ReadonlySet<string>;
-  /** The turn in which it came. */
+  /** Turn in which the waiter arrived. */
   readonly cameAt: number;
   readonly grant: () => void;
 }
@@ -77,7 +77,10 @@ export class FairSemaphore {
     return next?.waiter;
   }
 
-  /** Measured in turns. A task that arrives in a turn goes before the pod that was served in that turn. */
+  /**
+   * Returns the turn since which a pod has waited: the arrival of the waiter, or the pod's last turn if that is later.
+   * A task that arrives in a turn goes before the pod that was served in that turn.
+   */
   #waitsSince(uid: string, { cameAt }: Waiter): number {
     return Math.max(cameAt - 0.5, this.#servedAt.get(uid) ?? 0);
   }

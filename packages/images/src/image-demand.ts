@@ -1,7 +1,7 @@
 import type { Clock } from '@node-agent/async';
 
 interface Demand {
-  /** How many ask for it right now. */
+  /** Number of callers that currently look up or pull the image. */
   asking: number;
   /** Time of the monotonic clock until which the image is kept after its last request. */
   heldUntilMs: number;

@@ -105,7 +105,10 @@ export interface ImageManagerOptions {
 /** The user of an image: a container, or a volume, which has no name here. */
 export type PullTarget = Pick<Container, 'image' | 'imagePullPolicy'> & Partial<Pick<Container, 'name'>>;
 
-/** Longer than the creation of a container from an image takes, even on a busy runtime. */
+/**
+ * Time for which an image stays in demand after its last request, in ms. The creation of a container from the image
+ * takes less, even on a busy runtime.
+ */
 const DEMAND_HOLD_MS = 120_000;
 
 interface RequestLabels {
@@ -351,7 +354,7 @@ export class ImageManager {
     }
   }
 
-  /** Calls an observer; its errors must not affect the pull. */
+  /** Calls an observer of pulls. Errors of the observer are logged and do not affect the pull. */
   #bear(what: string, tell: () => void): void {
     try {
       tell();

@@ -151,7 +151,10 @@ export class ImagePullRecords implements PullRecords {
     return result === 'mustAuthenticate' || result === 'error';
   }
 
-  /** @throws if the intent cannot be written: an image pulled without a record would later count as preloaded */
+  /**
+   * Records the start of a pull.
+   * @throws if the intent cannot be written: an image pulled without a record would later count as preloaded
+   */
   async intent(image: string): Promise<void> {
     await this.#inherit();
     await this.#intentLocks.run(image, async () => {
@@ -227,7 +230,7 @@ export class ImagePullRecords implements PullRecords {
     return isPreloadedAs(image, names, record, await this.#files.listIntents());
   }
 
-  /** @param added empty if the image was pulled with unknown credentials */
+  /** Adds credentials to the record of an image. @param added empty if the image was pulled with unknown credentials */
   async #record(image: string, imageRef: string, added: RecordedCredentials): Promise<void> {
     const { clock, logger } = this.#components;
     const name = untaggedName(image);
@@ -262,7 +265,10 @@ export class ImagePullRecords implements PullRecords {
     }
   }
 
-  /** @throws if the records cannot be listed; the next call tries again */
+  /**
+   * Returns the images whose pull an earlier process started with unknown result.
+   * @throws if the records cannot be listed; the next call tries again
+   */
   #inherit(): Promise<Set<string>> {
     this.#inherited ??= this.#files
       .listIntents()

@@ -3,7 +3,10 @@ import { FairSemaphore } from './fair-semaphore.ts';
 
 /** Limit of concurrent pulls. */
 export interface PullQueueOptions {
-  /** `undefined` means no limit; 1 runs pulls one after another (`serializeImagePulls`). */
+  /**
+   * Maximum number of concurrent pulls. `undefined` means no limit; 1 runs pulls one after another
+   * (`serializeImagePulls`).
+   */
   readonly maxParallel: number | undefined;
 }
 
@@ -30,7 +33,7 @@ export class PullQueue<T> {
     this.#places = new FairSemaphore(maxParallel ?? Number.POSITIVE_INFINITY);
   }
 
-  /** @throws the error of `pull`, or the signal's reason */
+  /** Starts a pull, or joins the pull with the same key. @throws the error of `pull`, or the signal's reason */
   async run(key: string, podUid: string, pull: Work<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     const shared = this.#pulls.get(key) ?? this.#start(key, podUid, pull);
@@ -53,7 +56,7 @@ export class PullQueue<T> {
     const whose = new Set([podUid]);
     const result = this.#places.run(whose, () => pull(signal, whose), signal);
     const shared: Pull<T> = { abort, whose, waiting: 0, result };
-    // All requesters may be gone when the pull fails.
+    // If all requesters have aborted, no caller handles the rejection of the pull.
     shared.result.catch(() => {});
     this.#pulls.set(key, shared);
     const forget = (): void => {

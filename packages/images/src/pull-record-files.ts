@@ -29,7 +29,7 @@ export class PullRecordFiles {
   readonly #intents: Gauge;
   readonly #records: Gauge;
 
-  /** @param rootDirectory root directory of the kubelet */
+  /** Creates the access to the pull records. @param rootDirectory root directory of the kubelet */
   constructor(given: PullRecordFilesComponents, rootDirectory: string) {
     const components = withDefaults(given);
     this.#components = components;
@@ -50,7 +50,7 @@ export class PullRecordFiles {
     await this.#count(this.#pulling, this.#intents);
   }
 
-  /** @throws Error if the record exists but cannot be read */
+  /** Returns whether there is an intent to pull the image. @throws Error if the record exists but cannot be read */
   async hasIntent(image: string): Promise<boolean> {
     const text = await this.#read(join(this.#pulling, fileName(image)));
     return text !== undefined && decodeIntent(text) === image;
@@ -71,7 +71,7 @@ export class PullRecordFiles {
     await this.#count(this.#pulled, this.#records);
   }
 
-  /** Returns `undefined` if there is no record. @throws Error if the record cannot be read */
+  /** Returns the record of a pulled image; `undefined` if there is none. @throws Error if the record cannot be read */
   async readRecord(imageRef: string): Promise<PulledRecord | undefined> {
     const text = await this.#read(join(this.#pulled, fileName(imageRef)));
     const record = text === undefined ? undefined : decodeRecord(text);

@@ -383,8 +383,8 @@ describe('concurrent pulls', () => {
       1,
     ],
     ['other annotations', { a: '1' }, { a: '2' }, 2],
-    ['no annotations', { a: '1' }, {}, 2],
-  ])('pods of a namespace share a pull if their annotations are the same: %s', async (_what, one, other, expected) => {
+    ['annotations of only one pod', { a: '1' }, {}, 2],
+  ])('two requests of pods in one namespace with %s cause $3 pulls', async (_what, one, other, expected) => {
     const { ensureFor, pulls } = setUp();
     await Promise.all([ensureFor('u1', 'default', { ...one }), ensureFor('u2', 'default', { ...other })]);
     expect(pulls).toHaveLength(expected);
@@ -408,7 +408,7 @@ describe('concurrent pulls', () => {
     ['all without a limit', {}, 3],
     ['two with maxParallel 2', { maxParallel: 2 }, 2],
     ['one with serialized pulls', { serialize: true }, 1],
-  ])('C7: the number of parallel pulls: %s', async (_name, options, expected) => {
+  ])('C7: image pulls run in parallel: %s', async (_name, options, expected) => {
     const { ensure, state, pulls, clock } = setUp(options);
     const { waiting, pull } = gated();
     state.pull = pull;

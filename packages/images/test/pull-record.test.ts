@@ -56,7 +56,7 @@ describe('isPreloadedAs', () => {
       false,
     ],
     ['the image has no valid name', 'NO IMAGE', ['NO IMAGE'], ['c.io/d'], [], false],
-  ])('whether an image counts as preloaded if %s: $5', (_what, image, names, pulled, intents, expected) => {
+  ])('an image counts as preloaded if %s: $5', (_what, image, names, pulled, intents, expected) => {
     const credentialMapping = Object.fromEntries(pulled.map((name) => [name, { nodePodsAccessible: true }]));
     expect(isPreloadedAs(image, names, { credentialMapping }, intents)).toBe(expected);
   });
@@ -142,7 +142,7 @@ describe('mayUse', () => {
       { ...none, secrets: [secret('s7', 'h')] },
       { allowed: false },
     ],
-  ])('decides whether a pod may use a recorded image with %s', (_what, known, credentials, expected) => {
+  ])('a pod may use a recorded image with %s: $3', (_what, known, credentials, expected) => {
     expect(mayUse(known, credentials)).toEqual(expected);
   });
 });
