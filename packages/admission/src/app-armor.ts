@@ -27,7 +27,7 @@ function emptyProfile(pod: Pod): string | undefined {
     if (profile?.type !== 'Localhost' || profile.localhostProfile?.trim()) continue;
     const { localhostProfile } = profile;
     const name = localhostProfile === undefined ? 'nil' : `*${localhostProfile}`;
-    // Formatted as Go prints the structure.
+    // The profile is formatted as Go prints the structure.
     const shown = `&AppArmorProfile{Type:Localhost,LocalhostProfile:${name},}`;
     return `invalid empty AppArmor profile name: ${JSON.stringify(shown)}`;
   }

@@ -18,7 +18,8 @@ interface DeclaredFeature {
 }
 
 /**
- * Sorted by name, the order in which missing features are reported (`component-helpers/nodedeclaredfeatures/features`).
+ * Declared features, sorted by name, which is the order in which missing features are reported
+ * (`component-helpers/nodedeclaredfeatures/features`).
  */
 const REQUIREMENTS: readonly DeclaredFeature[] = [
   {
@@ -76,7 +77,10 @@ function mayRestartAll({ spec }: Pod): boolean {
   );
 }
 
-/** Every kubelet that supports resizes can resize sidecar containers. */
+/**
+ * Returns whether an update resizes an init container. Sidecars do not count: every kubelet that supports resizes can
+ * resize them.
+ */
 function resizesInitContainer(before: Pod, pod: Pod): boolean {
   return (before.spec.initContainers ?? []).some((container) => {
     if (isRestartableInit(container)) return false;

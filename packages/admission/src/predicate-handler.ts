@@ -14,8 +14,8 @@ export type Verdict = { readonly admit: true } | RecoverableRefusal;
 export interface RecoverableRefusal extends RefusalReason {
   readonly admit: false;
   /**
-   * Evicts the pods that are in the way. If it resolves to an admission, these pods are gone. Absent if no pods are
-   * evicted for this pod.
+   * Evicts other pods to make room for the pod, and resolves to the new decision. Absent if no pods are evicted for
+   * this pod.
    */
   readonly recover?: (signal: AbortSignal) => Promise<Verdict>;
 }
@@ -30,7 +30,7 @@ export interface PredicateHandler {
   admit(pod: Pod, others: readonly Pod[], signal?: AbortSignal): Verdict | Promise<Verdict>;
   /**
    * Checks whether the node has room for a running pod with its new requests; for a critical pod, others may be
-   * evicted. Node affinity and the like are not checked again.
+   * evicted. Node affinity and the other predicates are not checked again.
    */
   resize(pod: Pod, others: readonly Pod[]): Verdict;
 }
@@ -47,7 +47,7 @@ export interface PredicateHandlerComponents {
   readonly node: (pod: Pod) => AdmissionNode;
   /** Reads the Node from the API server, so that `node` returns it; throws only if aborted. */
   readonly refresh?: (signal: AbortSignal) => Promise<void>;
-  /** Makes room for critical pods. If absent, critical pods are rejected like others. */
+  /** Makes room for critical pods. If absent, critical pods are rejected like other pods. */
   readonly preemption?: Pick<Preemption, 'makeRoom'>;
 }
 

@@ -50,7 +50,10 @@ export function firstRefusal({ short: [short], refusals: [refusal] }: Misfit): R
   );
 }
 
-/** Platform checks, which do not depend on other pods, so that a retry would not help. */
+/**
+ * Returns why the pod cannot run on the node's platform. The reason does not depend on other pods, so a retry would not
+ * help.
+ */
 function platformRefusal({ metadata, spec }: Pod, { status }: AdmissionNode): RefusalReason | undefined {
   if ((metadata.labels?.['kubernetes.io/os'] ?? 'linux') !== 'linux') {
     return {
@@ -83,7 +86,8 @@ function generalMisfit(pod: Pod, others: readonly Pod[], node: AdmissionNode, co
   if (hasHostPortConflict(pod, others)) {
     refuse('NodePorts', "node(s) didn't have free ports for the requested pod ports");
   }
-  // Other effects are handled by the scheduler. Static pods belong to the node and are exempt.
+  // Only taints with the effect NoExecute are checked; the scheduler handles the other effects. Static pods belong to
+  // the node and are exempt.
   const evicting = isStaticPod(pod) ? [] : (node.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute');
   const tolerations = pod.spec.tolerations ?? [];
   if (!evicting.every((taint) => tolerations.some((one) => toleratesTaint(one, taint, context.taintComparisons)))) {

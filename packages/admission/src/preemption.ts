@@ -49,7 +49,7 @@ export class Preemption {
   }
 
   /**
-   * Makes room for a critical pod that lacks only resources; if it resolves to `undefined`, the pod may run.
+   * Makes room for a critical pod that lacks only resources; if the promise resolves to `undefined`, the pod may run.
    * @param active the pods that hold resources
    * @param heldBy returns the resources of a pod that become free when it is gone
    * @param signal ends the wait; running kills continue
@@ -76,8 +76,8 @@ export class Preemption {
   }
 
   /**
-   * If the victim does not stop in time, the wait ends: the victim still holds its resources, and the critical pod runs
-   * nevertheless.
+   * Evicts a victim and waits until it has stopped. If the victim does not stop in time, the wait ends: the victim
+   * still holds its resources, and the critical pod runs nevertheless.
    */
   async #end(victim: Pod, preemptor: Pod, requirements: readonly Requirement[], signal: AbortSignal): Promise<void> {
     const { logger, recorder, kill } = this.#components;

@@ -126,7 +126,7 @@ describe('N1: resources of the node', () => {
       outOf('pods', 1, 3, 3),
     ],
     ['none, on a node with room for one pod', makePod('p'), [makePod('a'), makePod('b')], 'admitted'],
-  ])('N1: admission of a pod, by requested resources: %s', (_title, pod, others, expected) => {
+  ])('N1: admission of a pod that requests %s: $3', (_title, pod, others, expected) => {
     expect(admit(pod, others)).toBe(expected);
   });
 
@@ -216,7 +216,7 @@ describe('node predicates: operating system and name', () => {
       makePod('p', {}, { nodeName: 'n2' }),
       "NodeName: Predicate NodeName failed: node(s) didn't match the requested node name",
     ],
-  ])('admits or rejects a pod that requires %s', (_title, pod, expected) => {
+  ])('admission of a pod that requires %s: $2', (_title, pod, expected) => {
     expect(admit(pod)).toBe(expected);
   });
 
@@ -296,7 +296,7 @@ describe('host ports', () => {
     ['one of two ports that is the same', withPorts({ hostPort: 80 }, { hostPort: 81 }), withPort(81), refused],
     ['container ports without a host port', withPorts({}), withPorts({}), 'admitted'],
   ])(
-    'admission of a pod by its host port, compared with the host port of another pod: %s',
+    'admission of a pod whose host port, compared with that of another pod, is %s: $3',
     (_title, pod, other, expected) => {
       expect(admit(pod, [other])).toBe(expected);
     },
@@ -326,17 +326,17 @@ describe('host ports', () => {
 
 describe('refresh of the node during admission', () => {
   test.each<[string, Pod, number]>([
-    ['one if the pod selects a label that the node lacks', makePod('p', {}, { nodeSelector: { zone: 'b' } }), 1],
-    ['none if the pod has no node selector', makePod('p'), 0],
+    ['once if the pod selects a label that the node lacks', makePod('p', {}, { nodeSelector: { zone: 'b' } }), 1],
+    ['not if the pod has no node selector', makePod('p'), 0],
     [
-      'none for a static pod, which needs no API server',
+      'not for a static pod, which needs no API server',
       {
         ...makePod('p', {}, { nodeSelector: { zone: 'b' } }),
         metadata: { name: 'p', namespace: 'default', uid: 'p', annotations: { 'kubernetes.io/config.source': 'file' } },
       },
       0,
     ],
-  ])('number of node refreshes: %s', async (_title, pod, looks) => {
+  ])('admission reads the Node again %s', async (_title, pod, looks) => {
     const refresh = vi.fn(async () => {});
     const handler = predicateHandler({ node: () => node, refresh });
     await Promise.all([makePod('other'), pod, pod].map((one) => handler.admit(one, [])));

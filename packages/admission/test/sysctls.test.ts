@@ -41,19 +41,19 @@ describe('sysctlHandler', () => {
       'SysctlForbidden: forbidden sysctl: "net.ipv4.conf.all.rp_filter" not allowlisted',
     ],
     [
-      "one of a network namespace that is the host's",
+      "a sysctl of a network namespace that is the host's",
       withSysctls(['net.ipv4.tcp_syncookies'], { hostNetwork: true }),
       [],
       'SysctlForbidden: forbidden sysctl: "net.ipv4.tcp_syncookies" not allowed with host Net enabled',
     ],
     [
-      "one of an IPC namespace that is the host's",
+      "a sysctl of an IPC namespace that is the host's",
       withSysctls(['kernel.msgmax'], { hostIPC: true }),
       ['kernel.msg*'],
       'SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowed with host IPC enabled',
     ],
     ['a network sysctl with host IPC', withSysctls(['net.ipv4.tcp_syncookies'], { hostIPC: true }), [], 'admitted'],
-  ])('admission of a pod by its sysctls: %s', (_, pod, allowedUnsafe, expected) => {
+  ])('admission of a pod with %s: $3', (_, pod, allowedUnsafe, expected) => {
     expect(admit(pod, allowedUnsafe)).toBe(expected);
   });
 
