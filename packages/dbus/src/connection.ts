@@ -39,7 +39,9 @@ export interface DbusCall {
 export interface DbusConnectionComponents {
   /** Default: the system clock. */
   readonly clock?: Pick<Clock, 'setTimer'>;
-  /** Connected, or about to connect; a stream that is still connecting must buffer writes. */
+  /**
+   * Stream to the bus or peer, which is connected or connecting. A stream that is still connecting must buffer writes.
+   */
   readonly stream: ByteStream;
   /**
    * The signals to receive. Of other signals only the header is read. A bus sends signals only after a call of
@@ -182,12 +184,12 @@ export class DbusConnection {
       let isMore = true;
       while (isMore) isMore = this.#readMessage();
     } catch (err) {
-      // The position of the next message is unknown now.
+      // After invalid data, the position of the next message is unknown, so the connection ends.
       this.#end(DbusError.is(err) ? err : new DbusError('Protocol', errorText(err), { cause: err }));
     }
   }
 
-  /** @returns whether the received data may contain another message */
+  /** Reads the next message. @returns whether the received data may contain another message */
   #readMessage(): boolean {
     const arriving = this.#arriving;
     if (arriving === undefined) return this.#readHeader();
@@ -240,7 +242,7 @@ export class DbusConnection {
     return true;
   }
 
-  /** @returns whether messages may follow */
+  /** Reads a line of the greeting. @returns whether messages may follow */
   #readGreeting(): boolean {
     const received = this.#received.peek();
     const end = received.indexOf('\r\n');

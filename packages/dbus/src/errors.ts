@@ -20,7 +20,7 @@ export class DbusError extends Error {
 
   override readonly name = 'DbusError';
   readonly code: DbusErrorCode;
-  /** For example `org.freedesktop.systemd1.NoSuchUnit`. Only set for `Remote`. */
+  /** Name of the peer's error, for example `org.freedesktop.systemd1.NoSuchUnit`. Set only for the code `Remote`. */
   readonly remoteName: string | undefined;
 
   constructor(code: DbusErrorCode, message: string, options: { cause?: unknown; remoteName?: string } = {}) {

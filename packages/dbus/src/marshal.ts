@@ -55,7 +55,7 @@ class Writer {
     if (!(isList(value) || (isBytes && value instanceof Uint8Array))) throw unfit(value, 'array');
     this.#align(4);
     const lengthAt = this.#reserve(4);
-    // The padding before the first item does not count.
+    // The padding before the first item does not count towards the length of the array.
     this.#align(alignmentOf(item));
     const start = this.#length;
     if (value instanceof Uint8Array) this.#raw(value);

@@ -5,7 +5,7 @@ import { type DbusValue, Variant } from './values.ts';
 
 /** The type of a message. */
 export type DbusMessageType = 'invalid' | 'call' | 'return' | 'error' | 'signal';
-/** Indexed by the number on the wire. */
+/** Message types, indexed by their number on the wire. */
 const MESSAGE_TYPES: readonly DbusMessageType[] = ['invalid', 'call', 'return', 'error', 'signal'];
 
 /** A message. Unknown types of messages have the type `invalid`. */
@@ -45,10 +45,10 @@ export const MAX_MESSAGE_BYTES: number = 1 << 23;
 export const MAX_HEADER_BYTES: number = 1 << 16;
 /** The size limit of a signal's body, in bytes: any client of a bus can send signals. */
 export const MAX_SIGNAL_BYTES: number = 1 << 16;
-/** The limit of the D-Bus standard. A longer message is not D-Bus. */
+/** The size limit of messages in the D-Bus standard, in bytes. Data with a longer message is not D-Bus. */
 const MAX_STANDARD_BYTES = 1 << 27;
 
-/** @throws DbusError `Protocol` */
+/** Encodes a message, little-endian. @throws DbusError `Protocol` */
 export function encodeMessage(message: DbusMessage): Uint8Array {
   const { type, serial, signature = '', body } = message;
   const bodyBytes = marshal(signature, body);
@@ -76,7 +76,7 @@ export function lengthsOf(bytes: Buffer): { readonly header: number; readonly me
   return { header: padded, message };
 }
 
-/** @param bytes one complete message @throws DbusError `Protocol` */
+/** Decodes a message. @param bytes one complete message @throws DbusError `Protocol` */
 export function decodeMessage(bytes: Uint8Array): DbusMessage {
   const { header, length } = decodeHeader(bytes);
   return { ...header, body: decodeBody(bytes, header, length) };
@@ -85,7 +85,11 @@ export function decodeMessage(bytes: Uint8Array): DbusMessage {
 /** A message without its body. */
 export type DbusHeader = Omit<DbusMessage, 'body'>;
 
-/** @param bytes the start of a message, at least its complete header @throws DbusError `Protocol` */
+/**
+ * Decodes the header of a message.
+ * @param bytes the start of a message, at least its complete header
+ * @throws DbusError `Protocol`
+ */
 export function decodeHeader(bytes: Uint8Array): { readonly header: DbusHeader; readonly length: number } {
   const little = isLittleEndian(bytes);
   const reader = new Unmarshaller(bytes, little);

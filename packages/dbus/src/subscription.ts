@@ -4,7 +4,7 @@ import type { DbusHeader, DbusMessage } from './message.ts';
 export interface DbusSubscription {
   readonly interface: string;
   readonly member: string;
-  /** Default: any object. */
+  /** Object path of the signal. Default: any object. */
   readonly path?: string;
   /**
    * The required sender, as the bus names it: `org.freedesktop.DBus`, or a unique name such as `:1.7`. Default: any

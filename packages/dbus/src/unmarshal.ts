@@ -19,7 +19,7 @@ export class Unmarshaller {
     return this.#at;
   }
 
-  /** @throws DbusError `Protocol` */
+  /** Decodes the values of a signature. @throws DbusError `Protocol` */
   values(signature: string): readonly DbusValue[] {
     return parseSignature(signature).map((type) => this.#value(type, 0));
   }

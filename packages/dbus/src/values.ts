@@ -28,7 +28,7 @@ export class Variant {
  */
 export type DbusValue = string | number | bigint | boolean | Uint8Array | Variant | readonly DbusValue[];
 
-/** The size limit of arrays in the standard, in bytes. */
+/** The size limit of arrays in the D-Bus standard, in bytes. */
 export const MAX_ARRAY_BYTES: number = 1 << 26;
 /** The limit of nested variants. Deeper nesting is only used by attackers. */
 export const MAX_VARIANT_DEPTH = 16;

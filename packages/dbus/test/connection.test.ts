@@ -314,7 +314,7 @@ describe('a connection', () => {
     ['of another path', { path: '/a' }, { path: '/b' }, false],
     ['of another sender', { sender: ':1.7' }, { sender: ':1.8' }, false],
     ['of no sender', { sender: ':1.7' }, {}, false],
-  ])('whether a subscription receives a signal %s: %j, %j: %j', async (_what, subscription, signal, isReported) => {
+  ])('a subscription receives a signal %s: $3', async (_what, subscription, signal, isReported) => {
     connect([wanted('Changed', subscription)]);
     await connection.open(false);
     peer.send(signalBytes('Changed', 'u', [4], signal));
@@ -331,9 +331,9 @@ describe('a connection', () => {
   test.each([
     ['a signal without a subscription', { type: 'signal', interface: 'x.y', member: 'Changed' }],
     ['a call', { type: 'call', interface: 'a.B', member: 'Changed' }],
-    ['an answer that nobody waits for', { type: 'return', replySerial: 77 }],
-    ['an error that nobody waits for', { type: 'error', replySerial: 77, errorName: 'x.y' }],
-  ] as const)('W3: reads only the header of %s, and only once', async (_what, message) => {
+    ['a reply that no call waits for', { type: 'return', replySerial: 77 }],
+    ['an error reply that no call waits for', { type: 'error', replySerial: 77, errorName: 'x.y' }],
+  ] as const)('W3: a D-Bus connection reads only the header of %s, and only once', async (_what, message) => {
     await connection.open(false);
     const body = [Array.from({ length: 1000 }, (_, index) => index)];
     const bytes = encodeMessage({ serial: 1, path: '/a', signature: 'au', body, ...message });

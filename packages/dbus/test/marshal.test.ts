@@ -114,7 +114,7 @@ describe('untrusted bytes', () => {
     ['an invalid boolean', 'b', '02000000'],
     ['padding that is not 0', 'yu', '01ff000001000000'],
     ['deeply nested variants', 'v', '017600'.repeat(40)],
-  ])('rejects %s', (_name, signature, bytes) => {
+  ])('decoding rejects %s', (_name, signature, bytes) => {
     const read = () => new Unmarshaller(Buffer.from(bytes, 'hex'), true).values(signature);
     expect(read).toThrow(DbusError);
   });

@@ -11,7 +11,7 @@ describe('signatures', () => {
     ['arrays', 'a', '', 64],
     ['structs', '(', ')', 64],
     ['entries', 'a{s', '}', 32],
-  ])('accepts nested %s up to the maximum depth', (_title, open, close, times) => {
+  ])('a D-Bus signature may nest %s up to the maximum depth', (_title, open, close, times) => {
     expect(parseSignature(nested(open, close, times))).toHaveLength(1);
     refused(nested(open, close, times + 1));
   });
