@@ -13,7 +13,7 @@ const RETRYABLE: ReadonlySet<GrpcCode> = new Set([
   'DATA_LOSS',
 ]);
 
-/** As in `otlptracegrpc`: 5 s, growing to 30 s, given up after a minute. */
+/** Back-off of failed batches, as in `otlptracegrpc`: 5 s at first, 30 s at most. A batch is dropped after a minute. */
 const INITIAL_MS = 5_000;
 const GROWTH = 1.5;
 const MAX_MS = 30_000;

@@ -11,7 +11,7 @@ export function collectorTarget(endpoint: string = DEFAULT_ENDPOINT): string {
     case undefined:
       return `dns:${endpoint}`;
     case 'dns':
-      // A name server of its own (`dns://8.8.8.8/host`) is not used: the resolver of the host is.
+      // The name server in an endpoint such as `dns://8.8.8.8/host` is ignored; the resolver of the host is used.
       return `dns:${rest.replace(/^\/\/[^/]*\//, '')}`;
     case 'unix':
       return `unix:${rest.replace(/^\/\/(?=\/)/, '')}`;

@@ -41,7 +41,7 @@ async function collecting(at?: { path: string }) {
   return { collector, endpoint: await collector.listen(at) };
 }
 
-/** Waits for real I/O, on a machine that does much else. */
+/** Waits for real I/O, for long enough on a busy machine. */
 const eventually = (check: () => void | Promise<void>) => vi.waitFor(check, { timeout: 15_000 });
 
 describe('OtlpExporter', () => {
@@ -123,7 +123,7 @@ describe('OtlpExporter', () => {
   });
 });
 
-describe('the rules of the exporter', () => {
+describe('retry rule and collector address of the exporter', () => {
   it.each([
     ['UNAVAILABLE', 1, 0, 5_000],
     ['UNAVAILABLE', 3, 20_000, 11_250],
@@ -132,9 +132,12 @@ describe('the rules of the exporter', () => {
     ['INVALID_ARGUMENT', 1, 0, undefined],
     ['UNIMPLEMENTED', 1, 0, undefined],
     ['RESOURCE_EXHAUSTED', 1, 0, undefined],
-  ] as const)('after %s in attempt %i, %i ms after the first, waits %s ms', (code, attempt, sinceMs, expected) => {
-    expect(nextAttemptMs(code, attempt, sinceMs)).toBe(expected);
-  });
+  ] as const)(
+    'after the gRPC code %s in attempt %i, %i ms after the first attempt, the exporter waits %s ms',
+    (code, attempt, sinceMs, expected) => {
+      expect(nextAttemptMs(code, attempt, sinceMs)).toBe(expected);
+    },
+  );
 
   it.each([
     [undefined, 'dns:localhost:4317'],
@@ -148,7 +151,7 @@ describe('the rules of the exporter', () => {
     expect(collectorTarget(endpoint)).toBe(target);
   });
 
-  it('refuses an abstract socket', () => {
+  it('an endpoint that is an abstract socket is rejected', () => {
     expect(() => collectorTarget('unix-abstract:otel')).toThrow('abstract sockets are not supported');
   });
 });
