@@ -16,6 +16,6 @@ test("returns distinct free ports below the kernel's ephemeral ports", async () 
   }
 });
 
-test('rejects for an address that the machine does not have', async () => {
+test('freePorts rejects an address that the machine does not have', async () => {
   await expect(freePorts(1, '192.0.2.1')).rejects.toThrow('EADDRNOTAVAIL');
 });
