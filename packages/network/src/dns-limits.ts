@@ -7,7 +7,10 @@ const MAX_SEARCH_CHARACTERS = 253;
 const MAX_SEARCH_LIST_CHARACTERS = 2048;
 const CLUSTER_SEARCHES = 3;
 
-/** Removes what resolvers would not accept. Returns upstream's warning for each shortened list. */
+/**
+ * Removes the name servers and search domains that exceed the limits of resolvers. Returns upstream's warning for each
+ * shortened list.
+ */
 export function fitDnsLimits(config: DnsConfig): { readonly config: DnsConfig; readonly warnings: readonly string[] } {
   const servers = config.servers.slice(0, MAX_SERVERS);
   const searches = fitSearches(config.searches);

@@ -9,7 +9,7 @@ export interface NodeDns {
   readonly host: DnsConfig | undefined;
   /** The addresses of the cluster's name servers. Empty on a standalone node. */
   readonly clusterDns: readonly string[];
-  /** '' if there is none. */
+  /** DNS domain of the cluster; '' if there is none. */
   readonly clusterDomain: string;
   /** The node's addresses. If `host` is undefined, they decide between `127.0.0.1` and `::1`. */
   readonly nodeIps: readonly string[];

@@ -24,13 +24,13 @@ export interface PodNetworkOptions {
   readonly nodeName: string;
   /** The resolver file of the node. '': none. Default: `/etc/resolv.conf`. */
   readonly resolvConfPath?: string;
-  /** Default: none. */
+  /** IP addresses of the cluster's name servers. Default: none. */
   readonly clusterDns?: readonly string[];
-  /** Default: ''. */
+  /** DNS domain of the cluster. Default: '', which means none. */
   readonly clusterDomain?: string;
   /** Gate HostnameOverride. Default: true. */
   readonly hostnameOverride?: boolean;
-  /** Default: none. */
+  /** IP addresses of the node. Default: none. */
   readonly nodeIps?: readonly string[];
 }
 

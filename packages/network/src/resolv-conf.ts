@@ -4,7 +4,7 @@ import { NetworkError } from './errors.ts';
 export interface DnsConfig {
   readonly servers: readonly string[];
   readonly searches: readonly string[];
-  /** For example `ndots:5` or `edns0`. */
+  /** Resolver options, for example `ndots:5` or `edns0`. */
   readonly options: readonly string[];
 }
 

@@ -22,7 +22,7 @@ describe('limits of resolvers', () => {
     expect(fit([], [domain(254), 'b']).config.searches).toEqual(['b']);
   });
 
-  it('the warning about omitted resolver settings names all that were applied', () => {
+  it('the warning about omitted resolver settings names the settings that are applied', () => {
     const { warnings } = fit(['1', '2', '3', '4'], ['x', 'y', domain(254)]);
     expect(warnings).toEqual([
       'Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: 1 2 3',

@@ -7,17 +7,17 @@ const long = 'a'.repeat(62);
 
 describe('podHostname', () => {
   it.each([
-    ["the pod's name", {}, 'web', ''],
+    ['neither hostname nor subdomain', {}, 'web', ''],
     ['hostname', { hostname: 'h' }, 'h', ''],
     ['subdomain', { subdomain: 'sub' }, 'web', 'sub.shop.svc.cluster.local'],
-    ['its hostname and subdomain', { hostname: 'h', subdomain: 'sub' }, 'h', 'sub.shop.svc.cluster.local'],
+    ['hostname and subdomain', { hostname: 'h', subdomain: 'sub' }, 'h', 'sub.shop.svc.cluster.local'],
     [
-      'hostnameOverride, before hostname and subdomain',
+      'hostnameOverride, hostname and subdomain',
       { hostname: 'h', subdomain: 'sub', hostnameOverride: 'a.b' },
       'a.b',
       '',
     ],
-  ])('the hostname of a pod comes from %s', (_, spec, hostname, domain) => {
+  ])('hostname and domain of a pod named web with %s: $2, $3', (_, spec, hostname, domain) => {
     expect(podHostname(makePod(spec), { clusterDomain: 'cluster.local' })).toEqual({
       hostname,
       domain,

@@ -26,7 +26,7 @@ describe('podDns', () => {
     ['ClusterFirstWithHostNet', { dnsPolicy: 'ClusterFirstWithHostNet', hostNetwork: true }, clusterConfig],
     ['Default', { dnsPolicy: 'Default' }, host],
     ['None', { dnsPolicy: 'None' }, { servers: [], searches: [], options: [] }],
-  ])('the resolver settings of a pod with dnsPolicy: %s', (_, spec, config) => {
+  ])('the resolver settings of a pod with dnsPolicy %s: $2', (_, spec, config) => {
     expect(podDns(makePod(spec), cluster)).toEqual({ config, warnings: [] });
   });
 
@@ -142,7 +142,7 @@ describe('resolvConfProblem', () => {
       '',
       "Resolv.conf file '/r' contains search line which length is more than allowed 2048 chars!",
     ],
-  ])('resolvConfProblem: case %#', (searches, clusterDomain, problem) => {
+  ])('resolvConfProblem returns $2 in case %#', (searches, clusterDomain, problem) => {
     expect(resolvConfProblem('/r', searches, clusterDomain)).toBe(problem);
   });
 });

@@ -55,8 +55,8 @@ export const pod = {
         'a pod with hostUsers: false has its own IDs, also in its volumes, or reports that the runtime does not support them',
       ],
     ),
-    works('hostname subdomain', [t.hostname, 'its hostname and subdomain']),
-    works('hostnameOverride', [t.hostname, 'hostnameOverride, before hostname and subdomain']),
+    works('hostname subdomain', [t.hostname, 'hostname and subdomain']),
+    works('hostnameOverride', [t.hostname, 'hostnameOverride, hostname and subdomain']),
     works('imagePullSecrets', [t.pullSecrets, "a pod pulls with its own secrets first, then with the node's logins"]),
     works(
       'initContainers',
