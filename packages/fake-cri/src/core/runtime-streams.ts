@@ -17,7 +17,8 @@ export interface RuntimeStreams {
    */
   consume(kind: StreamKind, token: string): StreamRequest | undefined;
   /**
-   * Runs a command in a container. @returns the exit code
+   * Runs a command in a container.
+   * @returns the exit code
    * @throws CriError if the command cannot be run
    */
   exec(request: ExecRequest, streams: CommandStreams): Promise<number>;
