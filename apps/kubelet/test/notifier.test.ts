@@ -125,8 +125,8 @@ describe('the shell that executes systemd-notify', () => {
   });
 
   /**
-   * Puts a fake systemd-notify before the machine's own on PATH. It writes its process ID, its parent's, and the
-   * message.
+   * Puts a fake systemd-notify before the machine's own on PATH. The fake writes its process ID, the process ID of its
+   * parent, and the message.
    */
   async function install(hasExec: boolean): Promise<NodeJS.ProcessEnv> {
     const says = `echo "$$ $PPID $1" >> ${directory}/sent`;

@@ -182,7 +182,7 @@ export function assemblySettings(setup: NodeSetup): AssemblySettings<KubeletConf
   };
 }
 
-/** Returns the features that the node declares. Each depends only on its feature gate. */
+/** Returns the features that the node declares. Each feature depends only on its feature gate. */
 function declared(gates: FeatureGates): readonly string[] {
   return declaredFeatures((gate) => isFeatureName(gate) && gates.effective(gate), undefined);
 }

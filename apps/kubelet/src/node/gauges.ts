@@ -4,7 +4,7 @@ import { cgroupMemoryGauge, type Gauge, nodeMemoryGauge, nodeProcessGauge } from
 import type { FileSystem } from '@node-agent/host';
 
 /**
- * Creates the gauges that are read between two full measurements of the node. Each reads one small kernel file.
+ * Creates the gauges that are read between two full measurements of the node. Each gauge reads one small kernel file.
  * @param kernel file system with which the kernel's files are read
  * @param driver returns the cgroup driver; `undefined` until the driver is known
  */

@@ -7,10 +7,11 @@ export interface NodeIdentity {
   /** The node's IP addresses, primary first. Empty if the machine has none. */
   readonly nodeIps: readonly string[];
   /**
-   * Address family that comes first in a pod's IPs. As upstream, IPv4 unless the first `--node-ip` is an IPv6 address.
+   * Address family that comes first in a pod's IPs. As in upstream, the family is IPv4 unless the first `--node-ip` is
+   * an IPv6 address.
    */
   readonly podIpFamily: 4 | 6;
-  /** Entries of `--node-ip` that are not IP addresses. They are ignored. */
+  /** Entries of `--node-ip` that are ignored because they are not IP addresses. */
   readonly invalidNodeIps: readonly string[];
 }
 

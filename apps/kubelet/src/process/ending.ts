@@ -2,8 +2,8 @@ import type { Logger } from '@node-agent/telemetry';
 import type { Parts } from './parts.ts';
 
 /**
- * Maximum duration of a shutdown, in milliseconds. Longer than the servers need to close their streams, shorter than
- * the stop timeout of a service manager.
+ * Maximum duration of a shutdown, in milliseconds. The duration is longer than the servers need to close their streams,
+ * and shorter than the stop timeout of a service manager.
  */
 const ENDING_MS = 15_000;
 const FAILED = 1;

@@ -10,8 +10,8 @@ export type HeapSize = 'small' | 'roomy';
 
 /**
  * Number of pods at and above which the heap size is `roomy`. With fewer pods, this kubelet would use more memory with
- * `roomy` than the Go kubelet does. This assumes that the Go kubelet's memory grows linearly from 79 MiB without pods
- * to 116 MiB with 100. The size of a batch of pods is known within a second, long before most of its work is done.
+ * `roomy` than the Go kubelet does. The number assumes that the Go kubelet's memory grows linearly from 79 MiB without
+ * pods to 116 MiB with 100. The size of a batch of pods is known within a second, long before most of its work is done.
  */
 const ROOMY_FROM = 50;
 /**
@@ -33,9 +33,9 @@ export function heapSizeFor(pods: number, present: HeapSize): HeapSize {
  * Returns the V8 flags for a heap size. V8 reads these flags at each collection (`Heap::CurrentHeapGrowingMode`,
  * `SemiSpaceNewSpace::Grow`, `MemoryController::GrowingFactor`), so they take effect from the next one.
  *
- * - `--semi-space-growth-factor`: with 1, the young generation keeps its initial 1 MiB. With 2, it doubles while many
- *   objects survive, up to the `--max-semi-space-size` given at the start of the program. With `--optimize-for-size`
- *   among the start flags, that maximum would be 1 MiB.
+ * - `--semi-space-growth-factor`: with 1, the young generation keeps its initial 1 MiB. With 2, the young generation
+ *   doubles while many objects survive, up to the `--max-semi-space-size` given at the start of the program. With
+ *   `--optimize-for-size` among the start flags, that maximum would be 1 MiB.
  * - `--optimize-for-size`: each full collection returns as much memory as possible and shrinks the young generation.
  * - `--heap-growing-percent`: growth of the old generation between two full collections. With 0, V8 chooses; without
  *   `--optimize-for-size`, V8 would choose far more than the saved CPU time is worth.

@@ -71,8 +71,8 @@ export async function lockContention(
 }
 
 /**
- * Returns whether a process waits for the flock(2) lock of a file, according to `/proc/locks`. Its lines of waiting
- * processes have an arrow: `1: -> FLOCK  ADVISORY  WRITE 30901 fe:00:9979792 0 EOF`.
+ * Returns whether a process waits for the flock(2) lock of a file, according to `/proc/locks`. In `/proc/locks`, the
+ * line of a waiting process has an arrow: `1: -> FLOCK ADVISORY WRITE 30901 fe:00:9979792 0 EOF`.
  */
 export function hasWaiter(locks: string, { dev, ino }: LockedFile): boolean {
   const file = `${hex(majorOf(dev))}:${hex(minorOf(dev))}:${ino}`;

@@ -19,7 +19,7 @@ export function logOutput(
 ): SplitOutput | undefined {
   const { splitStream, infoBufferSizeBytes } = options[format];
   if (!splitStream) return undefined;
-  // If the reader of a stream is gone, lines are lost, but the process continues.
+  // If the reader of a stream has exited, lines are lost, but the kubelet continues.
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
   return new SplitOutput({
     info: (text) => void stdout.write(text),

@@ -25,8 +25,8 @@ interface Components {
 }
 
 /**
- * The page about this node, on the secured port, the admin socket and the loopback port. Its code is loaded with the
- * first request, so an unused page costs no memory.
+ * The page about this node, on the secured port, the admin socket and the loopback port. The code of the page is loaded
+ * with the first request, so an unused page costs no memory.
  */
 export class NodeDashboard {
   readonly #components: Components;
@@ -52,9 +52,9 @@ export class NodeDashboard {
   }
 
   /**
-   * Returns the server on the loopback port. When the server has bound the port, it writes the address of the page, with
-   * its secret, to a file that only the user of the kubelet may read. Each run has a new secret: while the kubelet is
-   * down, another process can bind the port and learn the old secret from pages that reconnect.
+   * Returns the server on the loopback port. When the server has bound the port, it writes the address of the page,
+   * with its secret, to a file that only the user of the kubelet may read. Each run of the kubelet has a new secret:
+   * while the kubelet is down, another process can bind the port and learn the old secret from pages that reconnect.
    */
   loopback(
     fs: Pick<FileSystem, 'writeFileAtomic'>,

@@ -2,7 +2,7 @@ import { nodeExplanationText, podExplanationText } from '@node-agent/kubelet-cor
 
 /**
  * Formats an explanation of the explain endpoint as text: the explanation of the node if `value` has the field `pods`,
- * otherwise that of a pod.
+ * otherwise the explanation of a pod.
  */
 export function explanationText(value: unknown, atMs: number): string {
   const isOfNode = typeof value === 'object' && value !== null && 'pods' in value;

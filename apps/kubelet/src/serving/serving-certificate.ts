@@ -24,7 +24,7 @@ interface Components {
 interface ServingSettings {
   readonly nodeName: string;
   readonly certDir: string;
-  /** `tlsCertFile` and `tlsPrivateKeyFile`: served until a certificate is issued, if both are set. */
+  /** Certificate file that is served until a certificate is issued, if `tlsPrivateKeyFile` is set, too. */
   readonly tlsCertFile: string;
   readonly tlsPrivateKeyFile: string;
   /** Whether the feature gate AllowDNSOnlyNodeCSR is enabled. */

@@ -58,8 +58,8 @@ export class NodePages implements StatsPages {
   }
 
   /**
-   * Returns the pod stats of the current collection, or the previous ones if the collection is late and they are recent
-   * enough.
+   * Returns the pod stats of the current collection, or the previous pod stats if the collection takes too long and the
+   * previous stats are recent enough.
    */
   async #podMetrics(signal: AbortSignal): Promise<string> {
     const { clock, logger } = this.#components;

@@ -53,7 +53,7 @@ const claimed = (name: string, claimName: string, readOnly = false): object => (
   persistentVolumeClaim: { claimName, readOnly },
 });
 
-/** Returns the spec of a pod that runs a script and then stays. Each volume is mounted at its own name. */
+/** Returns the spec of a pod that runs a script and then stays. Each volume is mounted at `/<volume name>`. */
 const podSpec = (text: string, volumes: readonly { readonly name?: string }[], more: object = {}): object => ({
   containers: [
     script('c', `${text}; ${FOREVER}`, { volumeMounts: volumes.map(({ name }) => ({ name, mountPath: `/${name}` })) }),

@@ -107,7 +107,7 @@ export const claimed = (name: string): PodVolume => ({
   persistentVolumeClaim: { claimName: name },
 });
 
-/** Returns the spec of a pod that runs a script and then stays. Each volume is mounted at its own name. */
+/** Returns the spec of a pod that runs a script and then stays. Each volume is mounted at `/<volume name>`. */
 export function podSpec(text: string, volumes: readonly PodVolume[], more: object = {}): object {
   const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
   return { containers: [script('c', `${text}; ${FOREVER}`, { volumeMounts })], volumes, ...more };

@@ -16,7 +16,7 @@ import { FOREVER } from './workloads.ts';
 const exec = promisify(execFile);
 const MIB = 2 ** 20;
 
-/** Parent of all cgroups of this test. Its name is unique. */
+/** Parent of all cgroups of this test, with a unique name. */
 const group = [`na-e2e-${randomUUID()}`];
 let cgroups: CgroupManager | undefined;
 beforeAll(async () => {

@@ -11,7 +11,7 @@ import { FOREVER } from './workloads.ts';
 
 const MIB = 2 ** 20;
 const hierarchy = await readHierarchy(nodeFileSystem);
-/** Parent of all cgroups of this test. Its name is unique. */
+/** Parent of all cgroups of this test, with a unique name. */
 const root = [`na-e2e-${randomUUID()}`];
 const { signal } = new AbortController();
 

@@ -221,8 +221,8 @@ export async function webSocketSuite(
     test('W2: streams that break at any point leave no open sockets', async () => {
       const it = cluster();
       const before = await socketsOf(it);
-      // Some runtimes keep a command running if its client disconnects while the command is starting. These commands
-      // exit on their own.
+      // Some runtimes keep a command running if its client disconnects while the command is starting. The commands of
+      // this test exit on their own.
       const words = ['sh', '-c', 'head -c 300000 /dev/zero; head -c 1000; sleep 1'];
       for (let round = 0; round < 4; round++) {
         const remotes = await Promise.all(

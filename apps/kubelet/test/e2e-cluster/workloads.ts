@@ -53,7 +53,10 @@ export async function allGone(cluster: TestCluster, name: string): Promise<void>
   );
 }
 
-/** Checks that no pod was lost or duplicated: each pod has one running container, which is the one in its status. */
+/**
+ * Checks that no pod was lost or duplicated: each pod has one running container, which is the container in the pod's
+ * status.
+ */
 export async function expectOneContainerEach(cluster: TestCluster, name: string, pods: readonly Pod[]): Promise<void> {
   const running = (await cluster.running()).filter(({ pod }) => pod.startsWith(`${name}-`));
   const expected = pods.map((pod) => `${pod.metadata.name} ${containerId(pod)}`).sort();

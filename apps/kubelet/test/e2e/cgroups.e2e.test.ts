@@ -21,7 +21,7 @@ if ('reason' in found) {
   const { binaries } = found;
   const hierarchy = await readHierarchy(nodeFileSystem);
   const { signal } = new AbortController();
-  /** Parent of all cgroups of this test. Its name is unique. */
+  /** Parent of all cgroups of this test, with a unique name. */
   const root = [`na-e2e-${randomUUID()}`];
   const kubepods = [...root, 'kubepods'];
 

@@ -227,7 +227,7 @@ export function nodeSuite(title: string, found: Found, subnet: string): void {
       for (const name of ['calm', 'meanwhile']) await node.remove(name);
     });
 
-    // Concurrent, because the tests mostly wait.
+    // The tests run concurrently, because they mostly wait.
     describe('concurrent pods', { concurrent: true, timeout: TIMEOUT_MS }, () => {
       test('a removed pod gets its grace period and not more', async () => {
         const volumes = [{ name: 'out', hostPath: { path: join(directory, 'grace'), type: 'DirectoryOrCreate' } }];

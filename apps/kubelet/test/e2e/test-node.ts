@@ -196,7 +196,7 @@ export class TestNode {
     return answer && { ok: answer.ok, text: await answer.text() };
   }
 
-  /** Calls `ask` until it returns a value. Errors count as no value, because the kubelet may not answer yet. */
+  /** Calls `ask` until it returns a value. An error counts as no value, because the kubelet may not listen yet. */
   async until<T>(what: string, ask: () => Promise<T | undefined>, waitMs: number = WAIT_MS): Promise<T> {
     const end = performance.now() + waitMs;
     let problem: unknown;
