@@ -41,7 +41,7 @@ export interface FakeRuntimeComponents {
 
 /** Options of a {@link FakeRuntime}. */
 export interface FakeRuntimeOptions {
-  /** Decides what containers do. It takes precedence over annotations, images and commands. */
+  /** Decides what containers do. The script takes precedence over annotations, images and commands. */
   readonly script?: Script;
   /** The initial local images. `registry.k8s.io/pause:3.10`, pinned, is always added. */
   readonly images?: readonly FakeImage[];

@@ -44,7 +44,7 @@ export class FakeCriServer {
     this.#address = parseAddress(endpoint);
   }
 
-  /** The listening endpoint. For TCP, it contains the actual port. */
+  /** The listening endpoint, with the actual port for TCP. */
   get endpoint(): string {
     const address = this.#address;
     return address.kind === 'unix' ? `unix://${address.path}` : `tcp://${address.host}:${this.#port || address.port}`;
@@ -120,7 +120,10 @@ function parseAddress(endpoint: string): Address {
   return { kind: 'tcp', host, port: Number(port) };
 }
 
-/** Removes a socket file without a listener. A killed server leaves such a file, and it would prevent listening. */
+/**
+ * Removes a socket file without a listener. A killed server leaves its socket file, which would prevent the next server
+ * from listening.
+ */
 async function removeStaleSocket(path: string): Promise<void> {
   const answers = await new Promise<boolean>((resolve) => {
     const socket = connect(path);

@@ -86,7 +86,8 @@ export const stoppingExaminations: readonly Examination[] = [
   [
     'two concurrent stops of the same container both succeed',
     async (scene) => {
-      // Either of the two stops may kill the container first. In both cases it has exited by SIGKILL.
+      // Either of the two StopContainer calls may kill the container first. In both cases, the container has exited by
+      // SIGKILL.
       const script = "trap '' TERM; echo up; sleep 1000";
       const containerId = await scene.shell(await scene.hostSandbox(), script);
       await Promise.all([

@@ -46,8 +46,8 @@ export class EventHub {
   }
 
   /**
-   * Ends every stream with `reason` and discards undelivered events, because the runtime's process that held them is
-   * gone.
+   * Ends every stream with `reason` and discards undelivered events, because the runtime's process that held the events
+   * has died.
    */
   crash(reason: unknown): void {
     this.#epoch++;

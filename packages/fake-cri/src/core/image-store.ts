@@ -95,8 +95,8 @@ export class ImageStore {
   }
 
   /**
-   * Adds an image. If an image with the same content exists, adds the names to that image. A tag moves to the new image
-   * from the image that had it.
+   * Adds an image. If an image with the same content exists, adds the names to that image. A tag of another image is
+   * moved to the new image.
    */
   add(image: FakeImage, byDigest?: ImageName): ImageRecord {
     const names = image.tags.map(mustParse);

@@ -32,8 +32,8 @@ export class RuntimeLife {
 }
 
 /**
- * An open call, until it is disposed of. It ends early when its caller aborts or the runtime crashes. Most calls finish
- * immediately without using `signal`, so the signal is created lazily.
+ * An open call, until it is disposed of. The call ends early when its caller aborts or the runtime crashes. Most calls
+ * finish immediately without using `signal`, so the signal is created lazily.
  */
 export class OpenCall implements Call, Disposable {
   readonly #clock: Clock;

@@ -151,7 +151,10 @@ export interface RuntimeState {
   readonly version: string;
   readonly leaksBrokenStart: () => boolean;
   podCidr: string;
-  /** Returns a timestamp in nanoseconds. It is later than every earlier timestamp unless the wall clock jumps back. */
+  /**
+   * Returns a timestamp in nanoseconds. Each timestamp is later than all earlier timestamps unless the wall clock jumps
+   * back.
+   */
   stampNs(): number;
   /** Publishes an event with the pod's complete status. */
   emit(type: number, containerId: string, sandboxId: string): void;

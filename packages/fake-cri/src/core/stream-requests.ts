@@ -24,7 +24,7 @@ interface Entry {
   readonly expiresMs: number;
 }
 
-/** Requested streams that no client has fetched yet. Each can be fetched once, within one minute. */
+/** Requested streams that no client has fetched yet. Each stream can be fetched once, within one minute. */
 export class StreamRequests {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #random: Random;

@@ -1,7 +1,7 @@
 import type { ContainerEventResponse, CriErrorCode } from '@node-agent/cri-client';
 import type { RpcName } from '../core/rpcs.ts';
 
-/** How a response is made unusable. */
+/** Kind of an unusable response. */
 export type Nonsense =
   /** The response has no fields. */
   | 'empty'
@@ -21,7 +21,7 @@ export type RpcFault =
   /** The call starts after `delayMs`. */
   | { readonly kind: 'delay'; readonly delayMs: number }
   /**
-   * The runtime does nothing. The call ends when its caller gives up, or with `DEADLINE_EXCEEDED` after `timeoutMs`
+   * The runtime does nothing. The call ends when its caller aborts, or with `DEADLINE_EXCEEDED` after `timeoutMs`
    * (default: 2 min).
    */
   | { readonly kind: 'hang'; readonly timeoutMs?: number }

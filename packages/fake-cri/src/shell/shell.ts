@@ -141,7 +141,7 @@ export class Shell {
     const [name, ...args] = argv;
     if (name === undefined) {
       for (const [variable, value] of assigned) this.variables.set(variable, value);
-      // The status of an assignment is that of its command substitution, if it has one.
+      // The exit status of an assignment is the exit status of its command substitution, if there is one.
       const ran = command.assignments.some(({ value }) => value.parts.some((part) => part.kind === 'command'));
       if (!ran) this.status = 0;
       await this.#redirected(command.redirects, output);

@@ -64,7 +64,7 @@ export interface RemoteCommand {
   readonly stderr: Readable | undefined;
   resize(size: TerminalSize): void;
   /**
-   * How the command ended. Protocols before v4 send no status object: any text on the error stream then means that the
+   * Outcome of the command. Protocols before v4 send no status object: any text on the error stream then means that the
    * command failed.
    * @throws if the connection ended before the outcome was received
    */

@@ -1,4 +1,4 @@
-/** How a command ended, as sent to its client: the used fields of `metav1.Status`. */
+/** Outcome of a command, as sent to the client: the used fields of `metav1.Status`. */
 export interface StreamStatus {
   readonly status: 'Success' | 'Failure';
   readonly message?: string;
