@@ -76,7 +76,8 @@ export function kubeletConditions(input: ConditionInput): readonly PodCondition[
 
 /**
  * Returns the phase that determines readiness. A pod that is evicted, or stopped by a node shutdown, has phase Failed
- * before its main containers have stopped. Until they stop, its readiness follows its containers, as for a deleted pod.
+ * before its main containers have stopped. Until the main containers stop, the pod's readiness follows its containers,
+ * as for a deleted pod.
  * @param isOver whether the pod counts as not ready already: its active deadline has passed, or the API shows a
  * terminal phase
  */

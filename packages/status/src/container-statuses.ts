@@ -315,8 +315,8 @@ function earlierState(
 }
 
 /**
- * Returns the state of a container that ran and whose state the runtime no longer knows. It must not be shown as
- * waiting, as if it had never run.
+ * Returns the state of a container that ran and whose state the runtime no longer knows. The container must not be
+ * shown as waiting, as if it had never run.
  */
 function lostState({ restartsAll }: Pick<ContainerStatusContext, 'restartsAll'>): ContainerState {
   if (restartsAll) return { terminated: { ...RESTARTING_ALL, exitCode: UNKNOWN_EXIT_CODE } };

@@ -63,7 +63,7 @@ export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], context
 
   // Nothing runs, and every container has run at least once.
   const ended = main.stopped === main.succeeded ? 'Succeeded' : 'Failed';
-  // A static pod that is stopped keeps its phase, because its manifest may come back under the same UID.
+  // A static pod that is stopped keeps its phase, because its manifest may be added again with the same UID.
   if (podIsTerminal && !isStaticPod(pod)) return ended;
   return main.stoppedForGood === main.stopped && !restartsAll ? ended : 'Running';
 }
@@ -129,8 +129,8 @@ function mayRunAgain(
   last: Terminated,
   features: RestartFeatures,
 ): boolean {
-  // The container is restarted together with all others, whatever its own policy says. Its last state is still shown
-  // while it waits for init containers.
+  // The container is restarted together with all others, whatever its own policy says. The container's last state is
+  // still shown while the container waits for init containers.
   const reasons = [status?.state?.waiting?.reason, last.reason];
   if (features.restartAllContainers && reasons.includes(RESTARTING_ALL.reason)) return true;
   return shouldRestartExited(pod, container, exited(last), features);

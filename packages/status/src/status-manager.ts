@@ -66,7 +66,10 @@ export class StatusManager {
   readonly #mirrorPodOf: (pod: Pod) => Pod | undefined;
   readonly #restartFeatures: RestartFeatures | undefined;
   readonly #statuses = new Map<string, VersionedStatus>();
-  /** UIDs of mirror pods whose static pods have finished here. Their statuses belong to a pod instance that is over. */
+  /**
+   * UIDs of mirror pods whose static pods have finished here. The statuses of these mirror pods belong to an earlier
+   * pod instance.
+   */
   readonly #finishedMirrorUids = new Set<string>();
   /** UIDs of static pods that start as a new instance and whose status has not been set since. */
   readonly #newInstanceUids = new Set<string>();
@@ -188,9 +191,9 @@ export class StatusManager {
   /**
    * Returns the status that the API shows for this version of a static pod; the status of an older version belongs to
    * another pod. A terminal phase, main containers that terminated for good, and terminated init containers are left
-   * out. They may belong to an earlier instance of the static pod (stopped by a machine shutdown, or with its manifest
-   * removed for a while). The runtime reports how init containers of this instance terminated. If the runtime has lost
-   * such a record, the generated status shows the result as unknown, as upstream does.
+   * out. These parts may belong to an earlier instance of the static pod (stopped by a machine shutdown, or with its
+   * manifest removed for a while). The runtime reports how init containers of this instance terminated. If the runtime
+   * has lost the record of an init container, the generated status shows the result as unknown, as upstream does.
    */
   #mirrored(pod: Pod): PodStatus | undefined {
     const mirrorPod = this.#mirrorPodOf(pod);

@@ -3,8 +3,8 @@ import type { VersionedStatus } from './status-manager.ts';
 import type { PodStatusPatch } from './status-patch.ts';
 
 /**
- * Requests to the API server that the status writer needs. They throw errors whose `httpStatus` is that of the
- * response.
+ * Requests to the API server that the status writer needs. A failed request throws an error with the `httpStatus` of
+ * the response.
  */
 export interface StatusApi {
   /** Reads the current pod from the API server, not from a cache. */

@@ -134,8 +134,8 @@ export class StatusWriter implements AsyncDisposable {
 
   /**
    * Checks a pod after another change: the API shows another status, its mirror pod was created, its containers have
-   * stopped, or its resources were released. Without the hint, the change is noticed a little later. Takes the UID of
-   * the pod, not of its mirror pod.
+   * stopped, or its resources were released. Without a call of this method, the writer notices the change a little
+   * later. Takes the UID of the pod, not of its mirror pod.
    */
   hint(uid: string): void {
     const state = this.#states.get(uid);
@@ -223,7 +223,8 @@ export class StatusWriter implements AsyncDisposable {
     const newest = this.#components.statuses.getVersionedStatus(uid);
     if (newest === undefined || state.deleted) return undefined;
     const target = this.#target(newest.pod);
-    // The mirror pod of a static pod does not exist yet. The repair pass or a hint triggers the write later.
+    // The mirror pod of a static pod does not exist yet. The repair pass or a call of {@link hint} triggers the write
+    // later.
     if (target === undefined) return undefined;
     if (!this.#isDue(uid, state, newest, target)) return state.waitsFor && this.#options.recheckMs;
 

@@ -183,9 +183,9 @@ function hasRun(status: PodStatus | undefined): boolean {
 }
 
 /**
- * Returns the last status of a pod that is gone: containers whose termination was not observed count as failed, and so
- * does an API pod without a terminal phase (`TerminatePod`).
- * @param before status from before the containers were stopped. Default: `status`. It shows whether the pod was
+ * Returns the last status of a pod that no longer exists: containers whose termination was not observed count as
+ * failed, and so does an API pod without a terminal phase (`TerminatePod`).
+ * @param before status from before the containers were stopped. Default: `status`. The status shows whether the pod was
  * initialized: an init container that exits successfully only because it was stopped does not initialize the pod
  */
 export function terminatedStatus(pod: Pod, status: PodStatus, before: PodStatus = status): PodStatus {

@@ -43,9 +43,9 @@ export function canBeDeleted(pod: Pod, finished: boolean): boolean {
 }
 
 /**
- * Returns whether an error means that the pod is gone. The Node authorizer answers Forbidden for a deleted pod, but
- * also for a new pod that the authorizer has not seen yet. A forbidden pod therefore counts as gone only if the
- * kubelet's watch does not show it.
+ * Returns whether an error means that the pod no longer exists. The Node authorizer responds with Forbidden for a
+ * deleted pod, but also for a new pod that the authorizer has not seen yet. A forbidden pod therefore counts as deleted
+ * only if the kubelet's watch does not show it.
  */
 export function meansPodIsGone(code: StatusApiErrorCode, isWatched: boolean): boolean {
   return code === 'NotFound' || (code === 'Forbidden' && !isWatched);
