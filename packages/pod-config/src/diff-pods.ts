@@ -7,7 +7,7 @@ import {
   sameJson,
 } from '@node-agent/pod-spec';
 
-/** Annotations that the kubelet adds to a pod. They are ignored in comparisons. */
+/** Annotations that the kubelet adds to a pod and that comparisons ignore. */
 const LOCAL_ANNOTATIONS: readonly string[] = [
   CONFIG_SOURCE_ANNOTATION,
   CONFIG_MIRROR_ANNOTATION,

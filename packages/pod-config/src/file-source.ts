@@ -43,7 +43,7 @@ export interface FileSourceComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'lstat' | 'readdir' | 'open' | 'watch'>;
   /**
    * Checks the target of a symlink before it is read (`nodeForeignFiles` of `@node-agent/host`). If absent, each
-   * manifest on a file system that does not answer occupies one of the process's few file threads.
+   * manifest on an unresponsive file system occupies one of the process's few file threads.
    */
   readonly foreign?: Pick<ForeignFiles, 'statfs'>;
   /** Default: the system clock. */
@@ -67,8 +67,8 @@ export interface FileSourceOptions {
   /** Interval of reading everything again, changed or not (`fileCheckFrequency`). Default: 20 s. */
   readonly periodMs?: number;
   /**
-   * Delay between an inotify hint and the read, so that the changed files are complete when they are read. Default: 10
-   * ms.
+   * Delay between a reported change and the read, so that the changed files are complete when they are read. Default:
+   * 10 ms.
    */
   readonly settleMs?: number;
   /** Largest manifest that is read. Default: 1 MiB (upstream: 10 MiB). */
@@ -78,18 +78,18 @@ export interface FileSourceOptions {
 const DEFAULTS = { periodMs: 20_000, settleMs: 10, limitBytes: 1 << 20 };
 /** Delay before a failed watch is retried (`file_linux.go`). */
 const WATCH_RETRY_MS = 1000;
-/** Time limit for one manifest, because a symlink may lead to a file system that does not answer. */
+/** Time limit for one manifest, because a symlink may lead to an unresponsive file system. */
 const ANSWER_MS = 10_000;
 const NO_ANSWER = 'does not answer';
 
 /**
  * The pods of a directory of manifests or of a single manifest (`pkg/kubelet/config/file.go`). The source reads
- * immediately, on each hint of the file system, and once per period. Names that start with a dot and subdirectories are
- * skipped.
+ * immediately, after each change that the file watch reports, and once per period. Names that start with a dot and
+ * subdirectories are skipped.
  *
- * Unlike upstream, a manifest keeps its last valid pods if it cannot be read, does not answer within 10 s, is invalid
- * or is empty (F2). The same holds for all pods of a directory that disappears, and, with `lastGood`, across restarts.
- * Removing a manifest removes its pods.
+ * Unlike upstream, a manifest keeps its last valid pods if the manifest cannot be read, cannot be read within 10 s, is
+ * invalid or is empty (F2). All pods of a directory that disappears are kept, too. With `lastGood`, the pods are kept
+ * across restarts. Removing a manifest removes its pods.
  *
  * A path that never existed has no pods. If a file is removed and created again in quick succession, even with the same
  * content, its pods are removed and added, because upstream handles each of the two events. While a path cannot be read
@@ -114,7 +114,7 @@ export class FileSource {
    * exists.
    */
   #answeredLate = false;
-  /** Names from hints since the last pass; `all` after a hint without a name. */
+  /** Names of the files that the file watch has reported since the last pass; `all` after a report without a name. */
   #changed: Set<string> | 'all' = 'all';
   #isDirectory = false;
   #watched: { readonly directory: string; readonly link: LinkedAbort } | undefined;
@@ -157,7 +157,7 @@ export class FileSource {
     let wholeAtMs = clock.monotonic();
     while (!signal.aborted) {
       this.#wakeUp.forget();
-      // A continuous stream of hints must not postpone the complete reading.
+      // Continuous reports of changes must not postpone the periodic read of all files.
       if (clock.monotonic() >= wholeAtMs) this.#changed = 'all';
       const changed = this.#changed;
       if (changed === 'all') wholeAtMs = clock.monotonic() + periodMs;
@@ -188,7 +188,7 @@ export class FileSource {
   }
 
   /**
-   * Handles a hint of the file watch.
+   * Records a change that the file watch reports.
    * @param only name that changed in the directory of a single manifest; absent for a directory of manifests
    */
   #hint(name: string | undefined, only?: string, what?: Hint): void {
@@ -299,7 +299,7 @@ export class FileSource {
       this.#reader.retain([...files.keys()]);
       this.#files = files;
     } else {
-      // The hinted changes could not be read, so the next pass reads all files.
+      // The reported changes could not be read, so the next pass reads all files.
       this.#changed = 'all';
     }
     const merged = mergeManifests(this.#files);

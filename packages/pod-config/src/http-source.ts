@@ -37,7 +37,9 @@ export interface HttpSourceComponents {
   readonly readApart?: ReadApart;
   /** Receives all pods whenever they have changed: `podConfig.addSource('http')`. */
   readonly set: SetPods;
-  /** Store of the last valid response for the next start. If absent, there are no pods until the URL has answered. */
+  /**
+   * Store of the last valid response for the next start. If absent, there are no pods until the first valid response.
+   */
   readonly lastGood?: LastGoodStore;
 }
 
@@ -68,8 +70,8 @@ const DEFAULTS = { periodMs: 20_000, timeoutMs: 10_000, limitBytes: 1 << 20 };
 /**
  * The pods of a manifest behind a URL (`pkg/kubelet/config/http.go`), requested once per period, with `If-None-Match`
  * if the server sent an `ETag`. If a response is an error, too large, late, empty or invalid, the last valid pods are
- * kept (F2); with `lastGood` also across restarts. Until there is a valid response, or a valid saved one, the source is
- * not ready (F1). Exception: an empty response means that there are no pods yet.
+ * kept (F2); with `lastGood` also across restarts. Until there is a valid response, or a valid saved response, the
+ * source is not ready (F1). Exception: an empty response means that there are no pods yet.
  */
 export class HttpSource {
   readonly #components: WithDefaults<HttpSourceComponents>;

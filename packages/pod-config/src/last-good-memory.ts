@@ -32,8 +32,8 @@ export class LastGoodMemory {
       if (content === undefined) return undefined;
       const reading = await read(content);
       const { pods, problems } = reading;
-      // The disk may have lost the version, or this kubelet version may reject it. That does not mean that there are no
-      // pods (F1).
+      // The disk may have lost the version, or this kubelet version may reject it. A missing or unusable version does
+      // not mean that there are no pods (F1).
       if (pods.length === 0 && !isGood(reading)) {
         const fields = { source, problems: problems.map(formatProblem) };
         this.#logger.error(fields, 'Last good version of a manifest cannot be used');

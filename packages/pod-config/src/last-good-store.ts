@@ -54,7 +54,7 @@ export class LastGoodDirectory implements LastGoodStore {
 
   async retain(sources: readonly string[]): Promise<void> {
     const kept = new Set(sources.map(nameOf));
-    // A manifest whose file answered late may be written at the same time: its temporary file stays.
+    // A manifest that was read late may be saved at the same time, so the temporary file of a save in progress is kept.
     await removeUnfinishedFiles(this.#fs, this.#path);
     try {
       for (const { name } of await this.#fs.readdir(this.#path)) {

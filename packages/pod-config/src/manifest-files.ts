@@ -19,8 +19,9 @@ export interface FileVersion extends ManifestState {
 
 /**
  * Lists the files at `path`: the non-hidden files of a directory, or the path itself if it is a file.
- * @param wasFile whether `path` was a single manifest before. If it was removed and its directory still exists, the
- * manifest is gone, which is not a problem. Anything else that is missing may come back.
+ * @param wasFile whether `path` was a single manifest before. If that manifest does not exist and its directory does,
+ * the manifest was removed, which is not a problem. In all other cases, a missing path is a problem, because it may
+ * reappear.
  */
 export async function listManifests(
   fs: Pick<FileSystem, 'stat' | 'readdir'>,
@@ -70,10 +71,10 @@ export async function readManifestFile(
   const { path, limitBytes } = options;
   const unreadable = (message: string): Promise<FileVersion> => unreadManifest(components, options, known, message);
   try {
-    // A symlink may lead to a file system that does not answer. A helper process makes this call, so that no thread of
-    // this process waits for it. For local disks no helper is needed.
+    // A symlink may lead to an unresponsive file system. A helper process makes this call, so that no thread of this
+    // process waits for it. For local disks no helper is needed.
     if (foreign !== undefined && (await fs.lstat(path)).kind === 'symlink') await foreign.statfs(path);
-    // Checked before opening, because opening a FIFO would wait for a writer.
+    // The kind is checked before the file is opened, because opening a FIFO would wait for a writer.
     const { kind, sizeBytes } = await fs.stat(path);
     if (kind === 'directory') {
       logger.debug({ path }, 'Skipped a directory among the manifests');

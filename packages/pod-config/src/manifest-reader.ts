@@ -28,7 +28,7 @@ interface Apart {
 /**
  * Reads the manifests of one source. Small manifests are read immediately. Large ones are read one after another in a
  * worker thread, so that other work continues. If a caller gives up on a large manifest and later requests the same
- * content again, it gets the reading already started.
+ * content again, the caller gets the reading that was already started.
  */
 export class ManifestReader {
   readonly #clock: Pick<Clock, 'setTimer'>;

@@ -280,7 +280,7 @@ export class PodConfig {
   }
 }
 
-/** Checked on input, so that the error reaches the source that caused it. */
+/** Validates the pods when a source passes them, so that the error reaches the source that caused it. */
 function checkPods(name: PodSource, pods: unknown): void {
   if (!Array.isArray(pods)) throw invalidPods(name, `${String(pods)} is not a list`);
   for (const [index, pod] of pods.entries()) {

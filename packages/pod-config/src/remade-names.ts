@@ -5,8 +5,8 @@ export type Hint = 'entry' | 'content' | undefined;
 
 /**
  * Returns whether an existing file was removed and created again, judging by the hints about its name, in their order.
- * The file watch reports a removal and a creation as one `entry` change each, and the following write as `content`. It
- * reports an atomic replacement, as by editors, as a single `entry` change without later `content` changes.
+ * The file watch reports a removal and a creation as one `entry` change each, and the following write as `content`. The
+ * file watch reports an atomic replacement, as by editors, as a single `entry` change without later `content` changes.
  */
 export function wasRemade(hints: readonly Hint[]): boolean {
   const last = hints.lastIndexOf('entry');

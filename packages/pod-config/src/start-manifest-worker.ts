@@ -3,7 +3,7 @@ import type { ManifestTask } from './manifest-worker.ts';
 
 /**
  * Starts a worker thread that reads one manifest: this package's `manifest-worker.ts`, or `manifest-worker.js` beside
- * the build. A single executable file has no such file; its build replaces this module.
+ * the build. A single executable file contains no separate worker file; its build replaces this module.
  */
 export function startManifestWorker(task: ManifestTask, resourceLimits: ResourceLimits): Worker {
   const isSource = import.meta.url.endsWith('.ts');

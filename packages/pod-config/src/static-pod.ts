@@ -27,8 +27,8 @@ export type PodManifest = Pick<Pod, 'spec'> & {
  */
 export function toStaticPod(manifest: PodManifest, origin: ManifestOrigin): Pod {
   const { spec } = manifest;
-  // A resource version comes from a pod of the API server that was copied into the manifest. It is dropped, because the
-  // comparison of versions would otherwise miss later changes of the manifest.
+  // A resource version comes from a pod of the API server that was copied into the manifest. The resource version is
+  // dropped, because the comparison of versions would otherwise miss later changes of the manifest.
   const { resourceVersion: _, ...metadata } = manifest.metadata;
   const uid = metadata.uid || podUid(manifest, origin);
   const tolerations = spec.tolerations ?? [];

@@ -113,7 +113,7 @@ function parseYaml(text: string): YamlStream {
       }),
     ];
   } catch (error) {
-    // Only a text that nests deeper than the stack allows ends here.
+    // The parser throws only for a text that nests deeper than the stack allows.
     return { documents, problems: [{ line: 1, column: 1, message: errorText(error) }], warnings };
   }
   for (const document of parsed) {
@@ -137,7 +137,7 @@ function parseYaml(text: string): YamlStream {
       }
       if (value !== null) documents.push({ value, locate });
     } catch (error) {
-      // Also reached for a value that nests deeper than the stack allows.
+      // A value that nests deeper than the stack allows causes an error, too.
       problems.push({ ...locate(error instanceof NotJsonError ? error.path : []), message: errorText(error) });
     }
   }

@@ -13,7 +13,10 @@ import { podOf } from './helpers.ts';
 
 const good = podOf({ uid: 'good' });
 
-/** A feed that a test fills. As in a reflector's, a pod that comes and goes while it waits leaves no change. */
+/**
+ * A feed that a test fills. As in a reflector, a pod that is added and removed before its change is read leaves no
+ * change.
+ */
 class FakeFeed {
   readonly #objects = new Map<string, Pod>();
   readonly #queue = new CoalescingQueue<string, PodFeedChange & { readonly isNew?: boolean }>();
