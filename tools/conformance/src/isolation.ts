@@ -32,8 +32,8 @@ export interface RunDirectory {
 }
 
 /**
- * Creates a run's directory. Its path is reserved before it is created, so that no other command removes the directory
- * as one of a killed run.
+ * Creates a run's directory. The path is reserved before the directory is created, so that no other command removes the
+ * directory as one of a killed run.
  */
 export async function makeRunDirectory(parent: string): Promise<RunDirectory> {
   const name = `${RUN_PREFIX}${randomBytes(4).toString('hex')}`;
@@ -68,8 +68,8 @@ export async function removeMountPoints(paths: readonly string[]): Promise<void>
 }
 
 /**
- * Size of the run's file system, more than the specs fill in addition to images. Its sparse file grows only as data is
- * written.
+ * Size of the run's file system, more than the specs fill in addition to images. The sparse file of the file system
+ * grows only as data is written.
  */
 const OWN_DISK = '24G';
 
@@ -99,8 +99,8 @@ export async function prepareInside(directory: string, nodeAddress: string): Pro
   await run('ip', ['link', 'set', 'node0', 'up']);
   // Programs determine their address from the default route. The route leads nowhere.
   await run('ip', ['route', 'add', 'default', 'dev', 'node0', 'src', nodeAddress]);
-  // The cluster DNS is the only name server. It refuses other names immediately, because the machine's name servers
-  // cannot be reached.
+  // The cluster DNS is the only name server. The cluster DNS refuses other names immediately, because the machine's
+  // name servers cannot be reached.
   const resolvConf = `${directory}/own/resolv.conf`;
   await writeFile(resolvConf, `nameserver ${nodeAddress}\n`);
   await run('mount', ['--bind', resolvConf, '/etc/resolv.conf']);

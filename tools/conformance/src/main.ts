@@ -51,7 +51,10 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const DOCUMENT = join(ROOT, 'docs/reports/conformance.md');
 const DOCUMENT_DATA = join(ROOT, 'docs/reports/conformance.json');
 
-/** Parent directory of the run directories. It is short, because the run directories contain sockets. */
+/**
+ * Parent directory of the run directories. The path is short, because the run directories contain Unix sockets, whose
+ * paths have a maximum length.
+ */
 const RUNS = '/tmp';
 
 /** Exit code for skipped tests, as in automake. */
@@ -207,7 +210,7 @@ async function removeRun(name: string): Promise<void> {
   await rm(join(RUNS, name), { recursive: true, force: true });
 }
 
-/** Removes the leftovers of a run whose command was killed, once its processes have ended on their own. */
+/** Removes the cgroups and the directory of a run whose command was killed, unless processes of the run still exist. */
 async function removeLeftRun(name: string): Promise<void> {
   if (await hasProcesses(await groupDirectories(name))) return;
   say(`removing leftovers of ${join(RUNS, name)}`);

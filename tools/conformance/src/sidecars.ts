@@ -23,7 +23,7 @@ function sidecar(name: SidecarName, module: string, version: string): ModuleProg
 /** Returns the sidecars, and builds those that are missing. @throws Error that names the program that cannot be built */
 export async function findSidecars(say: (text: string) => void): Promise<Sidecars> {
   const found: Partial<Record<SidecarName, string>> = {};
-  // One build at a time, because the modules share most of their packages in Go's cache.
+  // The sidecars are built one at a time, because the modules share most of their packages in Go's cache.
   for (const name of Object.keys(MODULES) as SidecarName[]) {
     const result = await findModuleProgram(MODULES[name], say);
     if ('reason' in result) throw new Error(result.reason);

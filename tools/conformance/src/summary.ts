@@ -108,7 +108,7 @@ export interface Summary {
 
 /**
  * Summarises the runs of a selection.
- * @param before earlier results. They are continued if the number of specs is unchanged
+ * @param before earlier results, which are continued if the number of specs is unchanged
  */
 export function summary(facts: PageFacts, { ours, compared }: Runs, before?: Summary): Summary {
   const [first] = ours;
@@ -146,8 +146,8 @@ export function inARow({ turns }: Summary): number {
 }
 
 /**
- * Returns the usual duration of a run: the median in whole seconds. If runs took place beside the compared kubelet's
- * run, only those count, because the speed of a machine varies.
+ * Returns the usual duration of a run: the median in whole seconds. If runs took place at the same time as the compared
+ * kubelet's run, only these runs count, because the speed of a machine varies.
  */
 export function usualSeconds({ turns, compared }: Summary): number {
   const beside = turns.filter(({ date }) => date === compared?.date);

@@ -20,7 +20,7 @@ export interface ClusterNetworkOptions {
 /** Readiness endpoint of CoreDNS. Only this program uses it. */
 const DNS_READY = '127.0.0.1:18181';
 
-/** kube-proxy and CoreDNS as processes of the node. They end together with their PID namespace. */
+/** kube-proxy and CoreDNS as processes of the node. The processes end together with their PID namespace. */
 export class ClusterNetwork {
   readonly #options: ClusterNetworkOptions;
   readonly #ended = new Map<string, string>();

@@ -5,7 +5,7 @@ import { shebangFlags } from './node.ts';
 
 /** Files and directories for the node suite. */
 export interface NodeSuitePlaces {
-  /** Directory that is prepended to PATH. It contains substitutes for systemd's programs. */
+  /** Directory with substitutes for systemd's programs, which is prepended to PATH. */
   readonly path: string;
   /** Directory with the program `kubelet`. */
   readonly programs: string;

@@ -12,7 +12,10 @@ import { kubeletConfiguration } from './kubelet-configuration.ts';
 
 /** Options of a {@link ConformanceNode}. */
 export interface NodeOptions {
-  /** Directory for the node's files. Its path must be short, because it contains sockets. */
+  /**
+   * Directory for the node's files. The path must be short, because the directory contains Unix sockets, whose paths
+   * have a maximum length.
+   */
   readonly directory: string;
   /** Directory for the logs, which are kept after the run. */
   readonly logs: string;
@@ -33,7 +36,7 @@ export interface NodeOptions {
 
 /** Subnet of the pods; it exists only in this network namespace. */
 const SUBNET = '10.88.0.0/16';
-/** Subnet of the services. It is large, because specs create hundreds of services at a time. */
+/** Subnet of the services, large enough for the hundreds of services that specs create at a time. */
 const SERVICE_SUBNET = '10.96.0.0/16';
 const READY_MS = 90_000;
 /** `RestartSec` of containerd.service, in ms. */
