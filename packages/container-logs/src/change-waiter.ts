@@ -1,6 +1,9 @@
 import type { Clock } from '@node-agent/async';
 
-/** Waits for a hint or a timeout. A hint that arrives while no one waits is kept for the next wait. */
+/**
+ * Waits for a hint that a file may have changed, or for a timeout. A hint that arrives while there is no wait is kept
+ * for the next wait.
+ */
 export class ChangeWaiter {
   readonly #clock: Clock;
   #hinted = false;

@@ -7,7 +7,7 @@ export type LogStream = 'stdout' | 'stderr';
 export interface CriLogHeader {
   /** Time of the line, in milliseconds since the Unix epoch, with a fraction. */
   readonly timeMs: number;
-  /** The same time as shown in output: RFC 3339 with nine decimals. */
+  /** Time of the line as shown in output: RFC 3339 with nine decimals. */
   readonly timestamp: string;
   readonly stream: LogStream;
   /** Whether the line is incomplete: its content continues in the next line of the same stream. */

@@ -19,7 +19,9 @@ import type { ContainerLogReaderComponents } from './reader-components.ts';
 import type { RotatedFile } from './rotated-files.ts';
 import { findTailStart } from './tail-start.ts';
 
-/** Time without a hint after which a followed log and the state of its container are checked. */
+/**
+ * Time without a change report of the file watch after which a followed log and the state of its container are checked.
+ */
 const POLL_MS = 1000;
 /** Bytes requested at a time from a followed log as long as it grows slowly. */
 const FOLLOWED_BYTES = 4 * 1024;
@@ -183,8 +185,8 @@ export class LogFileWalk {
   }
 
   /**
-   * Yields the content of the current file. Ends when another file has taken its place or its container has exited, and
-   * the file is read to its end. Also ends when the file is truncated in place (`copytruncate`); upstream's reader does
+   * Yields the content of the current file. Ends when the file is read to its end, and another file has taken its place
+   * or the container has exited. Also ends when the file is truncated in place (`copytruncate`); upstream's reader does
    * not notice this and yields nothing until the file exceeds its former length.
    */
   async *#followed(file: FileHandle, from: number): AsyncGenerator<Uint8Array, void, undefined> {

@@ -106,7 +106,7 @@ export class LogFilter {
       const joined = concat(this.#held, rest);
       const isJson = this.#startsLine && looksLikeJson(joined, 0);
       const limit = isJson ? Math.max(this.#maxPieceBytes, MAX_JSON_LINE_BYTES) : this.#maxPieceBytes;
-      // Copied, so that a whole block is not kept for one line.
+      // The start of the line is copied, so that a whole block is not kept in memory for one line.
       if (joined.length < limit) this.#held = joined === rest ? rest.slice() : joined;
       else this.#take(joined, false);
     }

@@ -36,7 +36,7 @@ export class ContainerLogReader {
 
   /**
    * Does the same as {@link read} but without separating the streams, which yields larger pieces if a container writes
-   * alternately to both.
+   * alternately to both streams.
    */
   async *readMixed(
     path: string,

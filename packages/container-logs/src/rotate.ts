@@ -155,7 +155,7 @@ export class LogRotator {
     }
   }
 
-  /** Removes the leftovers of an interrupted rotation and returns the existing rotated files. */
+  /** Removes the unused files of an interrupted rotation and returns the existing rotated files. */
   async #tidyUp(log: ContainerLog): Promise<readonly RotatedFile[]> {
     const { fs, logger } = this.#components;
     const directory = dirname(log.path);

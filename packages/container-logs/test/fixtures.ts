@@ -7,7 +7,10 @@ import type { LogFields, Logger } from '@node-agent/telemetry';
 export const DIRECTORY = '/var/log/pods/ns_web_uid/app';
 export const LOG: string = `${DIRECTORY}/0.log`;
 
-/** A runtime that writes the log of one container. Like containerd it keeps the file open until ReopenContainerLog. */
+/**
+ * A runtime that writes the log of one container. Like containerd, the runtime keeps the file open until
+ * ReopenContainerLog.
+ */
 export class FakeRuntime {
   readonly clock: FakeClock = new FakeClock();
   readonly fs: MemoryFileSystem = new MemoryFileSystem({ clock: this.clock });

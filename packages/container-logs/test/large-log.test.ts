@@ -7,7 +7,7 @@ const GB = 2 ** 30;
 const LINE = Buffer.from(`2026-01-01T00:00:00.123456789Z stdout F ${'x'.repeat(59)}\n`);
 const LINES = Buffer.alloc(LINE.length * 2000, LINE);
 
-/** An open log file of 1 GB whose content is generated on read. It counts the bytes that are read. */
+/** An open log file of 1 GB whose content is generated on read. The file counts the bytes that are read. */
 class LargeLog implements FileHandle {
   readonly #stat: FileStat;
   bytesRead = 0;
