@@ -6,7 +6,7 @@ interface Waiter {
 }
 
 /**
- * Limits how many tasks run at the same time. The next task is that of the pod that has waited longest since its
+ * Limits how many tasks run at the same time. The next task belongs to the pod that has waited longest since its
  * arrival or its last turn; tasks of one pod run in order of arrival. However many tasks of one pod wait, a task of
  * another pod waits for at most one of them, and later arrivals cannot overtake indefinitely (C7).
  */

@@ -8,8 +8,8 @@ interface Demand {
 }
 
 /**
- * The images in demand: those being looked up or pulled, and for a while also those that were found, because a
- * container is about to be created from them. The image garbage collection must not remove them (N4).
+ * The images in demand: images that are being looked up or pulled, and for a while images that were found, because a
+ * container is about to be created from them. The image garbage collection must not remove images in demand (N4).
  */
 export class ImageDemand {
   readonly #clock: Pick<Clock, 'monotonic'>;

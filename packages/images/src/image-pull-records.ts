@@ -54,13 +54,16 @@ export class ImagePullRecords implements PullRecords {
   readonly #intentLocks = new KeyedMutex<string>();
   readonly #recordLocks = new KeyedMutex<string>();
   /**
-   * For each prune in progress, the images pulled since its start. Their records are kept, even if they were not
-   * changed.
+   * For each prune in progress, the images pulled since its start. The records of these images are kept, even if the
+   * records were not changed.
    */
   readonly #prunes = new Set<Set<string>>();
   /** Number of pulls in progress in this process, by image. */
   readonly #pulls = new Map<string, number>();
-  /** Images whose pull an earlier process started with unknown result. Read before the first pull. */
+  /**
+   * Images whose pull an earlier process started with unknown result. The intents are read from disk before the first
+   * pull.
+   */
   #inherited: Promise<Set<string>> | undefined;
   readonly #checks: Counter<'result'>;
   readonly #startOnce = new StartOnce('ImagePullRecords');

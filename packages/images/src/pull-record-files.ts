@@ -14,7 +14,10 @@ export interface PullRecordFilesComponents {
   readonly metrics?: Metrics;
 }
 
-/** Room for tens of thousands of credentials; a larger file was not written by a kubelet. */
+/**
+ * Size limit of a record, in bytes: room for tens of thousands of credentials. A larger file was not written by a
+ * kubelet.
+ */
 const MAX_BYTES = 16 * 1024 * 1024;
 const RECORD_NAME = /^sha256-[0-9a-f]{64}$/;
 

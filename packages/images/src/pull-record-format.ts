@@ -5,7 +5,7 @@ const GROUP = 'kubelet.config.k8s.io';
 const VERSION = `${GROUP}/v1beta1`;
 const VERSIONS = [VERSION, `${GROUP}/v1alpha1`];
 
-/** Serializes an ImagePullIntent as upstream does. It records that a pull of this image has started. */
+/** Serializes an ImagePullIntent as upstream does. An intent records that a pull of the image has started. */
 export function encodeIntent(image: string): string {
   return `${JSON.stringify({ kind: 'ImagePullIntent', apiVersion: VERSION, image })}\n`;
 }
