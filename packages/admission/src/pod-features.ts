@@ -6,7 +6,10 @@ import { eventReasons } from '@node-agent/telemetry';
 export interface PodFeaturesOptions {
   /** Feature gate PodLevelResources. Default: true. */
   readonly podLevelResources?: boolean;
-  /** Declared features of the node (KEP-5328). If absent, none are declared and none are checked. */
+  /**
+   * Declared features of the node (KEP-5328). If absent, the node declares no features, and required features are not
+   * checked.
+   */
   readonly declared?: readonly string[];
 }
 

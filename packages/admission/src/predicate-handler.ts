@@ -68,7 +68,7 @@ export function predicateHandler(
     if (other !== undefined) return { admit: false, ...other };
     const recover = async (signal: AbortSignal): Promise<Verdict> => {
       // While a victim is being resized down, its former requests count against the pod. When the victim has
-      // terminated, all of them are free.
+      // terminated, all of these resources are free.
       return verdict(await preemption.makeRoom(pod, misfit.short, others, heldBy, signal));
     };
     return { admit: false, ...firstRefusal(misfit), recover };

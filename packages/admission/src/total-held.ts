@@ -5,8 +5,8 @@ import type { RequestsOf } from './resource-fit.ts';
 export type TotalOf = (pods: readonly Pod[]) => ResourceList;
 
 /**
- * Returns a function that sums up the resources of pods. It adds and subtracts only the pods that differ from those of
- * its last call, because each admission asks for the sum over nearly the same pods.
+ * Returns a function that sums up the resources of pods. The function adds and subtracts only the pods that differ from
+ * the pods of its last call, because each admission needs the sum over nearly the same pods.
  */
 export function runningTotal(requestsOf: RequestsOf): TotalOf {
   let counted: ReadonlySet<Pod> = new Set();
