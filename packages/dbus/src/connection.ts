@@ -72,7 +72,7 @@ interface Waiting {
 }
 
 const DEFAULT_TIMEOUT_MS = 25_000;
-/** The size limit of the greeting. Its lines are short; a longer greeting does not come from a bus. */
+/** The size limit of the greeting. The lines of a greeting are short; a longer greeting does not come from a bus. */
 const MAX_GREETING_BYTES = 16_384;
 
 /**

@@ -1,7 +1,7 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * Why a D-Bus operation failed:
+ * Reasons why a D-Bus operation failed:
  * - `Closed`: there is no connection, or the connection ended before the reply; whether the call was executed is
  *   unknown
  * - `Timeout`: no reply in time; whether the call was executed is unknown

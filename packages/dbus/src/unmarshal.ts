@@ -2,7 +2,7 @@ import { DbusError } from './errors.ts';
 import { alignmentOf, type BasicCode, type DbusType, parseSignature, parseSingleType } from './signature.ts';
 import { type DbusValue, MAX_ARRAY_BYTES, MAX_VARIANT_DEPTH, Variant } from './values.ts';
 
-/** Decodes values from untrusted bytes. Never reads or allocates beyond them. */
+/** Decodes values from untrusted bytes. Never reads or allocates more than these bytes. */
 export class Unmarshaller {
   readonly #buffer: Buffer;
   readonly #littleEndian: boolean;
