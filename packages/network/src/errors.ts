@@ -2,14 +2,14 @@ import { brand, hasBrand } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 
 /**
- * Why an operation failed: an invalid host name of the pod, an invalid resolver file of the node, or a failed file
- * operation.
+ * Reasons why an operation failed: an invalid host name of the pod, an invalid resolver file of the node, or a failed
+ * file operation.
  */
 export type NetworkErrorCode = 'InvalidHostname' | 'InvalidResolvConf' | 'Io';
 
 const BRAND = '@node-agent/network.NetworkError';
 
-/** The only error that this package throws. Its message may be used in a pod event. */
+/** The only error that this package throws. The message of the error may be used in a pod event. */
 export class NetworkError extends Error {
   static {
     brand(NetworkError, BRAND);

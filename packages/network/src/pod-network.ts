@@ -198,9 +198,9 @@ export class PodNetwork {
   }
 
   /**
-   * Returns whether a file already has this content. Such a file is not rewritten, because readers could briefly see
-   * half of it. Containers can write to the file and make it large and sparse, so no more is read than the expected
-   * size (W5).
+   * Returns whether a file already has this content. A file with this content is not rewritten, because readers could
+   * briefly see half of the file. Containers can write to the file and make it large and sparse, so no more is read
+   * than the expected size (W5).
    */
   async #holds(directory: string, name: string, content: Uint8Array): Promise<boolean> {
     try {
