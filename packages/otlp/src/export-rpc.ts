@@ -6,7 +6,7 @@ import { type Batch, encodeBatch } from './encode.ts';
 export interface ExportResponse {
   /** Number of spans that the collector did not accept. */
   readonly rejectedSpans: number;
-  /** Reason, or a warning about accepted spans. Empty: none. */
+  /** Reason for the rejection of spans, or a warning about accepted spans. Empty if there is neither. */
   readonly message: string;
 }
 

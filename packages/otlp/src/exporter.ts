@@ -152,7 +152,9 @@ export class OtlpExporter {
     }
   }
 
-  /** Sends the spans that are still queued at the stop. Gives up at the first failure, or when the time is over. */
+  /**
+   * Sends the spans that are still queued at the stop. Stops at the first failure, or when the time limit is reached.
+   */
   async #sendRest(client: GrpcClient): Promise<void> {
     const { clock } = this.#components;
     const endMs = clock.monotonic() + LAST_EXPORT_TIMEOUT_MS;

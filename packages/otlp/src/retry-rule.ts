@@ -1,8 +1,9 @@
 import type { GrpcCode } from '@node-agent/grpc';
 
 /**
- * Codes after which OTLP asks for another attempt (OTLP specification, "Failures"). RESOURCE_EXHAUSTED is absent:
- * `otlptracegrpc` repeats a batch after that code only if the status contains RetryInfo, which the exporter does not read.
+ * gRPC codes after which the OTLP specification ("Failures") allows another attempt. RESOURCE_EXHAUSTED is absent:
+ * `otlptracegrpc` repeats a batch after that code only if the status contains RetryInfo, which the exporter does not
+ * read.
  */
 const RETRYABLE: ReadonlySet<GrpcCode> = new Set([
   'CANCELLED',
