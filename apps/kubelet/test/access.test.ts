@@ -100,7 +100,7 @@ describe('access to the secured server of the kubelet', () => {
   });
 });
 
-describe('the reviewer that asks the API server', () => {
+describe('the reviewer of clients that sends reviews to the API server', () => {
   test('sends TokenReviews and SubjectAccessReviews in the form of the API', async () => {
     const asked: unknown[] = [];
     const reviewer = apiReviewer({

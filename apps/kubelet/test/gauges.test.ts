@@ -20,7 +20,7 @@ async function machine(uses: Readonly<Record<string, number>>): Promise<MemoryFi
   return fs;
 }
 
-test('N2: reads the memory of all pods from the cgroup of the current driver, not from one that another driver left', async () => {
+test('N2: reads the memory of all pods only from the cgroup of the current driver', async () => {
   const fs = await machine({ kubepods: 7, 'kubepods.slice': 1 });
   let driver: CgroupDriver | undefined;
   const gauges = await nodeGauges({ fs, kernel: fs }, defaultConfiguration(), () => driver);

@@ -102,7 +102,7 @@ describe('the iptables chains of the kubelet', () => {
     expect(lines).toMatchObject([{ level: 'info', message: expect.stringContaining('No usable iptables') }]);
   });
 
-  it('sets up a network namespace of its own', async (context) => {
+  it('creates the iptables chains and rules in a real network namespace', async (context) => {
     const name = `na-iptables-${process.pid}`;
     try {
       execFileSync('ip', ['netns', 'add', name], { stdio: 'pipe' });

@@ -49,7 +49,7 @@ describe('SELinux', () => {
 });
 
 describe('cgroups', () => {
-  test("a unified cgroup hierarchy is version 2; the swap controller is that of the process's own cgroup", async () => {
+  test('with a unified hierarchy, the cgroup version is 2 and the swap controller of the own cgroup is found', async () => {
     const machine = await machineWith({
       '/sys/fs/cgroup/cgroup.controllers': 'memory',
       '/proc/self/cgroup': '0::/system.slice/kubelet.service\n',

@@ -60,7 +60,7 @@ describe('sending messages to systemd through idle processes', () => {
     expect(started.map(({ mode, sent }) => [mode, sent.length])).toEqual([['again', 100]]);
   });
 
-  test('without --exec, the notifier sends four messages while no process ID is free, and more once there are some again', async () => {
+  test('without --exec, the notifier sends four messages while no process ID is free, and more when IDs are free', async () => {
     const notifier = notifierOf(false);
     await notifier.prepare(signal);
     expect(started.map(({ mode }) => mode)).toEqual(['once', 'once', 'once', 'once']);
@@ -74,7 +74,7 @@ describe('sending messages to systemd through idle processes', () => {
     expect(started.flatMap(({ sent }) => sent)).toHaveLength(5);
   });
 
-  test('a message to systemd fails after ten seconds without an answer, and the next one is sent by another process', async () => {
+  test('a message to systemd fails if not sent within ten seconds, and another process sends the next one', async () => {
     const clock = new FakeClock();
     const notifier = notifierOf(true, clock);
     await notifier.prepare(signal);
@@ -87,7 +87,7 @@ describe('sending messages to systemd through idle processes', () => {
     expect(started.map(({ killed }) => killed)).toEqual([true, false]);
   });
 
-  test('a message to systemd fails with the cause if no process can be started, and is sent once one can', async () => {
+  test('a message to systemd fails with the cause if no process can be started, and can be sent later', async () => {
     let isExhausted = true;
     const starting = (mode: NotifyMode): NotifyProcess => {
       if (isExhausted) throw new Error('spawn ENOMEM');

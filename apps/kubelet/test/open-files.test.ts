@@ -33,7 +33,7 @@ describe('the limit of open files', () => {
     expect(parseOpenFileLimits(text)).toEqual(expected);
   });
 
-  it('sets the soft and the hard limit of open files, and runs nothing if both are already right', async () => {
+  it('sets the soft and the hard limit of open files, and does not run prlimit if both limits are already set', async () => {
     expect(await adjusted(limits(1024, 4096), 2000, [OK])).toMatchObject({
       calls: ['prlimit --pid=7 --nofile=2000:2000'],
       lines: [],

@@ -12,7 +12,7 @@ it.each([
 const denied = Object.assign(new Error("EACCES: permission denied, mkdir '/var/lib/kubelet'"), { code: 'EACCES' });
 const broken = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
 
-it('the error of a denied operation begins with the need for root', () => {
+it('the error of a denied operation starts with the message that the kubelet needs root', () => {
   const error = withPermissionProblem(new Error('cannot start', { cause: denied }), 1000);
   expect(error).toBeInstanceOf(Error);
   expect(String(error)).toMatch(/^Error: kubelet needs to run as uid `0`. It is being run as 1000: cannot start/);

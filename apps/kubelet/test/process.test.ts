@@ -282,7 +282,7 @@ test('the kubelet serves CPU and heap profiles to go tool pprof, its flags, and 
   expect(Number(stdout)).toBeGreaterThan(100);
 });
 
-test('without an API server, the kubelet rejects an explicit setting that needs one', async () => {
+test('without an API server, the kubelet rejects an explicit setting that needs an API server', async () => {
   const { lines } = await start({ healthzPort: 0, authorization: { mode: 'Webhook' } });
   expect(await lineWith(lines, 'The kubelet failed')).toContain(
     'authorization.mode: no client provided, cannot use webhook authorization',

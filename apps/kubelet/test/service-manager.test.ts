@@ -52,7 +52,7 @@ function setUp(environment: Readonly<Record<string, string>>) {
 const watched = { NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '30000000' };
 
 describe('notifications to systemd', () => {
-  test('reports readiness to systemd if systemd expects it', async () => {
+  test('reports readiness to systemd if systemd expects messages', async () => {
     const { manager, sent } = setUp(watched);
     const { signal } = new AbortController();
     await manager.prepare(signal);

@@ -34,7 +34,7 @@ const told: PodMetrics = [
   },
 ];
 
-test('W6: /metrics does not wait for a runtime that hangs, and queries it once', async () => {
+test('W6: /metrics does not wait for a runtime that hangs, and queries the runtime once', async () => {
   const node = pagesOf(hung);
   const first = node.scrape();
   await node.clock.advance(2000);

@@ -22,7 +22,7 @@ export const pod = {
       [t.services, 'a pod with enableServiceLinks gets the variables of all services in its namespace, with all ports'],
       [
         t.workloads,
-        "a pod's environment has the variables of its sources in the specified order, and those of services",
+        "a pod's environment has the variables of its sources in the specified order, and the variables of services",
       ],
     ),
     works(
@@ -31,7 +31,7 @@ export const pod = {
       [t.ephemeral, 'an ephemeral container that is added to a running pod starts once and never again'],
       [
         t.debugging,
-        'an ephemeral container sees the processes of its target, runs once, and is not restarted by the next kubelet',
+        "an ephemeral container sees its target's processes, and runs only once, even over a kubelet restart",
       ],
     ),
     works('hostAliases', [

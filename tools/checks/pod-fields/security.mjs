@@ -68,7 +68,7 @@ export const security = {
     ]),
     works('capabilities privileged', whose, [
       t.security,
-      'adds and drops capabilities, and gives a privileged container all',
+      'adds and drops capabilities, and adds all capabilities to a privileged container',
     ]),
     works('runAsUser runAsGroup', whose, users),
     works('seLinuxOptions', whose),

@@ -77,7 +77,7 @@ await withCluster('the certificates of a node in a cluster', options, (cluster) 
     server.close();
   });
 
-  test('K1, K3: rejoins after its client certificate expired while the kubelet was down; its pods keep running', async () => {
+  test('K1, K3: rejoins after the client certificate expired while the kubelet was down, and pods keep running', async () => {
     const it = cluster();
     const before = await it.readyPod('kept');
     await it.node.kill('SIGKILL');

@@ -170,7 +170,7 @@ await withCluster('claims of pods', { subnet: '10.199.86.0/24', configuration },
     await it.deletePod('waits');
   });
 
-  test('creates the claim of a generic ephemeral volume with the pod and deletes it with the pod', async () => {
+  test('the claim of a generic ephemeral volume is created and deleted together with its pod', async () => {
     const it = cluster();
     const path = join(it.directory, 'own');
     await mkdir(path);

@@ -23,7 +23,7 @@ async function debug(it: TestCluster, name: string, ...containers: object[]): Pr
 }
 
 await withCluster('ephemeral containers and preemption', { subnet: '10.199.80.0/24' }, (cluster) => {
-  test('an ephemeral container sees the processes of its target, runs once, and is not restarted by the next kubelet', async () => {
+  test("an ephemeral container sees its target's processes, and runs only once, even over a kubelet restart", async () => {
     const it = cluster();
     await it.createPod('app', { containers: [script('web', `exec 3<&0; ${FOREVER}`), script('other', FOREVER)] });
     const before = await it.readyPod('app');

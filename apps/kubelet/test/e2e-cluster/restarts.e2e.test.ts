@@ -27,7 +27,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 await withCluster('a one-node cluster whose processes are killed', { subnet: '10.199.68.0/24' }, (cluster) => {
   test.each(Object.entries(DEATHS))(
-    'K1, K2, K3: if %s is killed during a deployment, running pods keep running and all others start',
+    'K1, K2, K3: if %s is killed during a deployment, running pods keep running and all other pods start',
     async (name, { kill, start }) => {
       const it = cluster();
       const deployment = name.replaceAll(' ', '-').toLowerCase();

@@ -69,7 +69,7 @@ await withCluster('static pods of a node in a cluster', { subnet: '10.199.72.0/2
     await it.until('the mirror pod to be gone', async () => (await it.pod('edited-e2e')) === undefined || undefined);
   });
 
-  test('F4: static pods start while the API server is down, survive a kill of the kubelet, and get mirror pods when it is back', async () => {
+  test('F4: static pods start without an API server, survive a kill of the kubelet, and get mirror pods later', async () => {
     const it = cluster();
     await it.plane.killProcess('kube-apiserver', 'SIGKILL');
     await it.node.write({ name: 'dark', spec: spec() });

@@ -149,7 +149,7 @@ await withCluster('a cluster of one node', { subnet: '10.199.64.0/24', extraArgu
     await it.deletePod('reads');
   });
 
-  test("a pod's environment has the variables of its sources in the specified order, and those of services", async () => {
+  test("a pod's environment has the variables of its sources in the specified order, and the variables of services", async () => {
     const it = cluster();
     const kubernetes = await it.get<{ spec: { clusterIP: string } }>('/api/v1/namespaces/default/services/kubernetes');
     await it.create('/api/v1/namespaces/default/configmaps', {

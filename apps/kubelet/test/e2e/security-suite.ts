@@ -102,7 +102,7 @@ export function securitySuite(title: string, found: Found, subnet: string): void
       expect((await said('user', 'id -u', { runAsNonRoot: true, runAsUser: 7 })).trim()).toBe('7');
     });
 
-    test('adds and drops capabilities, and gives a privileged container all', async () => {
+    test('adds and drops capabilities, and adds all capabilities to a privileged container', async () => {
       const caps = async (name: string, context: object): Promise<string> =>
         statusOf(await said(name, 'cat /proc/self/status', context), 'CapBnd');
       const usual = await caps('usual', {});

@@ -75,7 +75,7 @@ describe('the traces of a node', { timeout: TIMEOUT_MS }, () => {
     });
   });
 
-  test('a collector that hangs delays neither a pod nor the end of the kubelet', async () => {
+  test('a collector that hangs delays neither a pod nor the shutdown of the kubelet', async () => {
     collector.hangs = true;
     await node.remove('web');
     const from = performance.now();
