@@ -65,7 +65,7 @@ test('a client that disconnects cancels its call', async () => {
   await client.close();
 });
 
-test('start replaces the socket file of a killed server and fails if another process listens at it', async () => {
+test('start replaces the socket file of a killed server and fails if another process listens at the socket', async () => {
   const path = `${directory}/stale.sock`;
   await writeFile(path, '');
   const first = new FakeCriServer({ runtime: newRuntime() }, { endpoint: `unix://${path}` });

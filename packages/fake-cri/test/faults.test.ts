@@ -236,7 +236,7 @@ describe('a crash of the runtime', () => {
   });
 });
 
-test('a power loss ends all containers and sandboxes, and the runtime reports so after recovery', async () => {
+test('after a power loss, the runtime reports all containers as exited and all sandboxes as not ready', async () => {
   const it = await world();
   const { podSandboxId, containerId } = await startPod(it, ['sleep', 'infinity']);
   expect(it.runtime.powerOff()).toEqual([podSandboxId]);

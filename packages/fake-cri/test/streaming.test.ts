@@ -177,7 +177,7 @@ describe('exec', () => {
 });
 
 describe('attach', () => {
-  it('attach delivers output from then on and ends when the container exits', async () => {
+  it('attach delivers output from the time of the call on, and ends when the container exits', async () => {
     const { containerId } = await pod(['sh', '-c', 'echo before; read go; echo after; echo err >&2; exit 5'], {
       stdin: true,
       stdinOnce: true,
