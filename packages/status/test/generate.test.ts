@@ -564,7 +564,7 @@ describe('kept values', () => {
 describe('terminal phases', () => {
   const failure = { reason: 'DeadlineExceeded', message: 'too long' };
 
-  test('a decision of the kubelet makes the phase Failed with its reason', () => {
+  test('a pod that the kubelet fails has phase Failed and the reason of the failure', () => {
     const status = generateApiPodStatus(makePod(), running, makeContext({ failure }));
     expect(status).toMatchObject({ phase: 'Failed', ...failure });
     expect(condition(status, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
@@ -659,7 +659,7 @@ describe('optional values', () => {
     expect(mode({})).toMatchObject({ recursiveReadOnly: 'Disabled' });
   });
 
-  test('an unchanged phase keeps its reason as reported before, otherwise as in the API', () => {
+  test('an unchanged phase keeps its last reported reason, or else its reason in the API', () => {
     const words = (old: PodStatus, api: PodStatus = {}) => {
       const { reason, message } = generate(makePod({}, { status: api }), { oldStatus: old });
       return [reason, message];

@@ -71,7 +71,7 @@ test('F4: a mirror pod shows that its static pod restarts, even if it was termin
   expect(merged).not.toHaveProperty('message');
 });
 
-describe('values of other writers', () => {
+describe('fields that other clients write', () => {
   const gate = condition('example.com/ready', 'True');
   test('S4: conditions of other writers come from the API, not from the kubelet’s status', () => {
     const stale = condition('example.com/ready', 'False');

@@ -49,7 +49,7 @@ describe('a pod with a restart of all containers', () => {
     expect(condition(status)?.status).toBe('False');
   });
 
-  test('K1: a pod has not failed if the kubelet was killed after it had removed all records, before it had reported that', () => {
+  test('K1: a pod has not failed if the kubelet was killed after it had removed all records, before it had reported the restart', () => {
     const context = makeContext({ oldStatus: before });
     const status = generateApiPodStatus(pod, { ...runtimeStatus(), sandboxes: [makeSandbox()] }, context);
     const waiting = { reason: 'RestartingAllContainers' };

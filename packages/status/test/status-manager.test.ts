@@ -50,7 +50,7 @@ test('S3: each change of a status gets a new version, and an unchanged status ke
   expect(changes.map(({ version }) => version)).toEqual([1, 2]);
 });
 
-test('S3: a pod that was forgotten and set again gets a newer version', () => {
+test('S3: a status that is set again after its removal has a newer version', () => {
   const { manager, changes } = setUp();
   manager.setPodStatus(makePod(), ready('True'));
   manager.removeOrphanedStatuses(new Set());
@@ -259,7 +259,7 @@ test('S6: a static pod has the status of its own mirror pod, not of the mirror p
 });
 
 test.each(['Failed', 'Succeeded'])(
-  'F4: a static pod restarts although its mirror pod shows it as %s from before',
+  'F4: a static pod restarts although its mirror pod still shows the phase %s',
   (phase) => {
     const pod = makeStaticPod();
     const message = 'Pod was terminated in response to imminent node shutdown.';
@@ -397,7 +397,7 @@ describe('probe results', () => {
   const conditionsOf = (status: PodStatus | undefined) =>
     status?.conditions?.map(({ type, status: value, reason }) => [type, value, reason]);
 
-  test('S7: a probe result makes the pod ready immediately when its last container becomes ready, with the time', async () => {
+  test('S7: a probe result makes the pod ready when its last container becomes ready, and sets the transition time', async () => {
     const { manager, clock, changes } = setUp();
     manager.setPodStatus(pod, shown('True'));
     await clock.advance(5000);

@@ -195,7 +195,7 @@ describe('S8: while the API server is unavailable', () => {
 });
 
 describe('periodic pass', () => {
-  test('a status that another client overwrote is written again within 10 s, or immediately after a hint', async () => {
+  test('a status that another client overwrote is written again within 10 s, or immediately after a call of hint', async () => {
     const { clock, api, manager, writer } = setUp();
     api.put(web);
     manager.setPodStatus(web, { phase: 'Running', podIP: '10.0.0.7' });
@@ -338,7 +338,7 @@ describe('S2: terminal phase', () => {
     expect(api.get('web')?.status).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
   });
 
-  test('S2: a withheld terminal phase is written immediately after a hint', async () => {
+  test('S2: a withheld terminal phase is written immediately after a call of hint', async () => {
     const { clock, api, manager, running, writer } = setUp();
     api.put({ ...web, status: { phase: 'Running' } });
     running.add('uid-web');
@@ -401,7 +401,7 @@ describe('S5: API object of a pod', () => {
   const going = namedPod('web', { deletionTimestamp: '2026-01-01T00:00:00Z' });
   const running = { phase: 'Running', containerStatuses: [apiStatus('main', 'running')] };
 
-  test('S5: the API object of a pod is deleted once its last status is written and its resources are gone', async () => {
+  test('S5: the API object of a pod is deleted once its last status is written and its resources are released', async () => {
     const { clock, api, manager, held } = setUp();
     api.put({ ...going, status: running });
     held.add('uid-web');
@@ -486,7 +486,7 @@ describe('static pod', () => {
     expect(api.patches).toMatchObject([{ metadata: { uid: 'uid-mirror' }, status: { phase: 'Running' } }]);
   });
 
-  test('the status of a static pod is written to a new mirror pod immediately after a hint', async () => {
+  test('the status of a static pod is written to a new mirror pod immediately after a call of hint', async () => {
     const { clock, api, manager, writer } = setUp();
     api.put(mirror);
     manager.setPodStatus(pod, { phase: 'Running' });

@@ -130,7 +130,7 @@ test.each([
   expect(rows.filter((failures) => isFailureLogged(code, failures))).toEqual(told);
 });
 
-test('retries of a status write come after 200 ms, doubling to 5 s, each in the upper half of that', () => {
+test('retries of a status write come after 200 ms, doubling to 5 s, each shortened randomly by at most half', () => {
   const delays = (chance: number) =>
     [1, 2, 3, 6, 1000].map((failures) => retryDelayMs(failures, { initialMs: 200, maxMs: 5_000 }, chance));
   expect(delays(1)).toEqual([200, 400, 800, 5_000, 5_000]);
