@@ -189,7 +189,7 @@ describe('FileSource', () => {
     expect(problems()).toEqual([]);
   });
 
-  it('P4: a manifest that could not be read is read again with the next change of another manifest, and keeps the right to its pod name', async () => {
+  it('P4: an unreadable manifest is read again with the next change of another one, and its pod wins a name conflict', async () => {
     const { fs, told, write, problems } = await setUp();
     const fault = fs.injectFault({ code: 'EACCES', operation: 'stat', path: `${DIR}/a` });
     await write('a', manifestOf('a', 'first'));
@@ -230,7 +230,7 @@ describe('FileSource', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('W6: a helper process checks the target of a symbolic link first, and the kubelet reads the target only if that succeeds', async () => {
+  it('W6: a helper process checks the target of a symbolic link first, and the kubelet reads the target only if the check succeeds', async () => {
     const fs = newFileSystem();
     await fs.mkdir(DIR);
     await fs.mkdir('/mnt/dead');
@@ -335,7 +335,7 @@ describe('FileSource', () => {
     expect(await fs.readdir(STORE)).toEqual([]);
   });
 
-  it('F2: keeps all pods while the manifest directory is missing, and reads the directory when it is back', async () => {
+  it('F2: keeps all pods while the manifest directory is missing, and reads the directory when it exists again', async () => {
     const { told, write, problems, fs, clock } = await setUp();
     await write('a', manifestOf('a'));
     await fs.rename(DIR, '/etc/elsewhere');
