@@ -136,7 +136,7 @@ describe('rotation', () => {
     }
   });
 
-  it('leftovers of an interrupted rotation are removed', async () => {
+  it('unused files of an interrupted rotation are removed', async () => {
     await runtime.write(5);
     for (const name of ['20250101-000000', '20250101-000000.gz', '20250102-000000.tmp']) {
       await runtime.fs.writeFile(`${LOG}.${name}`, '');
@@ -261,27 +261,30 @@ describe('rotation', () => {
     return { fault, written };
   }
 
-  it.each(STEPS)('N7: rotates a log while its older files are compressed (%s), and loses no line', async (step) => {
-    const manager = makeManager();
-    const { fault, written } = await whileCompressing(manager, step);
-    written.push(...(await runtime.write(5)));
-    await manager.rotateLogs(signal);
-    expect(await runtime.size('0.log')).toBe(0);
-    expect(await runtime.names()).toContain('0.log.20260101-000000.tmp');
-    fault.remove();
-    await manager.compressed();
-    expect(await runtime.names()).toEqual([
-      '0.log',
-      '0.log.20260101-000000.gz',
-      '0.log.20260101-000001.gz',
-      '0.log.20260101-000002',
-    ]);
-    expect(await allLines()).toEqual(written);
-    expect(runtime.logged).toEqual([]);
-  });
+  it.each(STEPS)(
+    'N7: rotates a log while the compression of its older files hangs in %s, and loses no line',
+    async (step) => {
+      const manager = makeManager();
+      const { fault, written } = await whileCompressing(manager, step);
+      written.push(...(await runtime.write(5)));
+      await manager.rotateLogs(signal);
+      expect(await runtime.size('0.log')).toBe(0);
+      expect(await runtime.names()).toContain('0.log.20260101-000000.tmp');
+      fault.remove();
+      await manager.compressed();
+      expect(await runtime.names()).toEqual([
+        '0.log',
+        '0.log.20260101-000000.gz',
+        '0.log.20260101-000001.gz',
+        '0.log.20260101-000002',
+      ]);
+      expect(await allLines()).toEqual(written);
+      expect(runtime.logged).toEqual([]);
+    },
+  );
 
   it.each(STEPS)(
-    'removes a file beyond the limit while it is being compressed (%s), without leaving its compressed form',
+    'removes a file beyond the limit while its compression hangs in %s, and leaves no compressed file',
     async (step) => {
       const manager = makeManager({ maxFiles: 3 });
       const { fault } = await whileCompressing(manager, step);
@@ -294,7 +297,7 @@ describe('rotation', () => {
     },
   );
 
-  it.each(STEPS)('leaves no file of a log that is removed during a compression (%s)', async (step) => {
+  it.each(STEPS)('leaves no file of a log that is removed while a compression hangs in %s', async (step) => {
     const manager = makeManager();
     const { fault } = await whileCompressing(manager, step);
     await manager.clean('c1', signal);

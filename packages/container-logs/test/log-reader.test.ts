@@ -275,7 +275,7 @@ describe('following', () => {
     return { watches: runtime.fs.openWatches, timers: runtime.clock.pendingTimers };
   }
 
-  it('following a log yields lines as they are written, and asks the runtime only once whether more will come', async () => {
+  it("following a log yields lines as they are written, and queries the container's state only once", async () => {
     const lines = await runtime.write(2);
     const { chunks, controller, ended } = follow();
     await runtime.clock.settle();
@@ -337,7 +337,7 @@ describe('following', () => {
     expect(leaks()).toEqual({ watches: 0, timers: 0 });
   });
 
-  it('following a log ends when the container no longer exists, and continues while the runtime does not answer', async () => {
+  it('following a log ends when the container no longer exists, and continues while the runtime does not respond', async () => {
     await runtime.write(1);
     const { ended } = follow();
     runtime.statusFailure = new CriError({ rpc: 'ContainerStatus', code: 'UNAVAILABLE', details: 'restarting' });
@@ -490,7 +490,7 @@ describe('following', () => {
     expect(text(chunks)).toBe('line 1\nli');
   });
 
-  it('following a log polls it if it cannot be watched', async () => {
+  it('following a log polls the file if the file cannot be watched', async () => {
     await runtime.write(1);
     runtime.fs.injectFault({ operation: 'watch', code: 'ENOSPC' });
     const { chunks, controller, ended } = follow();

@@ -5,7 +5,7 @@ import { excessFiles, logFiles, nextStamp } from '../src/rotated-files.ts';
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
 describe('logFiles', () => {
-  it('logFiles sorts rotated files by time, and returns the leftovers of an interrupted rotation', () => {
+  it('logFiles sorts rotated files by time, and returns the unused files of an interrupted rotation', () => {
     const names = [
       '0.log',
       '0.log.20260102-000000',
