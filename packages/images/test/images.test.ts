@@ -473,7 +473,7 @@ describe('concurrent pulls', () => {
     expect(await Promise.all(all)).toHaveLength(6);
   });
 
-  test('aborts a pull when its last requester has gone, and starts a new pull for the next request', async () => {
+  test('aborts a pull when its last requester has aborted, and starts a new pull for the next request', async () => {
     const { ensure, state, clock, pulls } = setUp();
     const signals: (AbortSignal | undefined)[] = [];
     state.pull = (image, signal) => {
