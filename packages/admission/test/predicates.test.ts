@@ -144,7 +144,7 @@ describe('N1: resources of the node', () => {
     });
   });
 
-  test('a shrinking pod counts with its old requests until the resize is applied, and an infeasible request counts nothing', () => {
+  test('a shrinking pod counts with its old requests until the resize is applied, and an infeasible request does not count', () => {
     const { resize } = predicateHandler({ node: () => node });
     const shrinking = (actuated: string, reason?: string): Pod => ({
       ...makePod('other', { cpu: '500m' }),

@@ -36,7 +36,7 @@ test('N1: the running total of any lists of pods, one after another, equals the 
   );
 });
 
-test('a total over 1,000 pods reads only the pods that came or went since the last total', () => {
+test('a total over 1,000 pods reads only the pods that were added or removed since the last total', () => {
   let reads = 0;
   const totalOf = runningTotal((pod) => {
     reads++;
