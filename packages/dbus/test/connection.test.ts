@@ -169,7 +169,7 @@ describe('a connection', () => {
     expect(await call).toMatchObject({ code: 'Closed', message: expect.stringContaining('ECONNRESET') });
   });
 
-  test('an abort ends only its own call', async () => {
+  test('an aborted signal ends only the call to which it was passed', async () => {
     answer = () => 'nothing';
     await connection.open(false);
     const ending = new AbortController();

@@ -71,7 +71,7 @@ describe('values as bytes', () => {
 });
 
 describe('untrusted bytes', () => {
-  test('untrusted bytes are decoded or rejected, and none beyond them are read', () => {
+  test('untrusted bytes are decoded or rejected, and no bytes beyond their end are read', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), typed, fc.boolean(), (bytes, [signature], little) => {
         try {
