@@ -86,7 +86,7 @@ describe('OtlpExporter', () => {
     expect(collector.spans[0]).toMatchObject({ startNs: 1_700_000_000_000_250_000n });
   });
 
-  it('keeps 2,048 spans while the collector is unreachable, and logs the number of dropped spans when it answers again', async () => {
+  it('keeps 2,048 spans while the collector is unreachable, and later logs the number of dropped spans', async () => {
     const { collector, endpoint } = await collecting();
     collector.status = 14;
     const { exporter, clock, lines } = running(endpoint);
@@ -103,7 +103,7 @@ describe('OtlpExporter', () => {
     expect(lines.find(({ message }) => message.startsWith('Dropped'))?.fields.spans).toBe(5_000 - 2_048);
   });
 
-  it('gives up a batch that the collector refuses, and stops within a second while the collector hangs', async () => {
+  it('drops a batch that the collector refuses, and stops within a second while the collector hangs', async () => {
     const { collector, endpoint } = await collecting();
     collector.status = 3;
     const { exporter, clock, stop } = running(endpoint);
