@@ -175,8 +175,8 @@ export async function runNode(
     ...(cluster ? [cluster.events] : []),
   ]);
 
-  // The code for registry credentials is loaded with the first pull. If credential provider plugins are configured,
-  // they are checked now, before anything is started.
+  // The code for registry credentials is loaded with the first pull. Configured credential provider plugins are checked
+  // now, before any part is started.
   const pullCredentials = async (): Promise<NonNullable<NodePorts['pullCredentials']>> => {
     const child = { clock, logger: logger.child({ component: 'images' }), metrics, recorder, fs: operatorFiles };
     const load = async () => (await import('./cluster/image-credentials.ts')).standaloneCredentials(child, flags);
@@ -381,8 +381,8 @@ export async function runNode(
 }
 
 /**
- * Health check of systemd's watchdog, as upstream (`SetHealthCheckers` of `pkg/kubelet/watchdog`). Returns the problem,
- * or `undefined` if healthy.
+ * Returns the kubelet's problem for systemd's watchdog, or `undefined` if the kubelet is healthy (`SetHealthCheckers`
+ * of `pkg/kubelet/watchdog`).
  */
 function watchdogProblem(kubelet: Pick<KubeletView, 'health'>): string | undefined {
   const { syncloop, devicePlugins } = kubelet.health();

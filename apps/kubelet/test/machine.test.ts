@@ -15,7 +15,7 @@ async function machineWith(files: Readonly<Record<string, string>>) {
   return await readMachine(fs);
 }
 
-describe('AppArmor', () => {
+describe('detection of AppArmor', () => {
   const inSysfs = { '/sys/kernel/security/apparmor/.null': '' };
   const enabled = '/sys/module/apparmor/parameters/enabled';
   test.each<[string, Readonly<Record<string, string>>, boolean]>([
@@ -28,7 +28,7 @@ describe('AppArmor', () => {
   });
 });
 
-describe('SELinux', () => {
+describe('detection of SELinux', () => {
   const on = { '/sys/fs/selinux/enforce': '1' };
   const policy = { '/etc/selinux/config': '# comment\nSELINUX=enforcing\nSELINUXTYPE=targeted\n' };
   const contexts = '/etc/selinux/targeted/contexts/lxc_contexts';
@@ -48,7 +48,7 @@ describe('SELinux', () => {
   });
 });
 
-describe('cgroups', () => {
+describe('detection of the cgroup version and its controllers', () => {
   test('with a unified hierarchy, the cgroup version is 2 and the swap controller of the own cgroup is found', async () => {
     const machine = await machineWith({
       '/sys/fs/cgroup/cgroup.controllers': 'memory',

@@ -19,7 +19,7 @@ test("metrics report the kubelet's version, its node and its features", () => {
   expect(text).toContain('\nkubernetes_feature_enabled{name="ContainerStopSignals",stage="ALPHA"} 0\n');
 });
 
-describe('a limit of the process', () => {
+describe('limits of the kubelet process from /proc/self/limits', () => {
   const limits = [
     'Limit                     Soft Limit           Hard Limit           Units     ',
     'Max address space         unlimited            unlimited            bytes     ',

@@ -9,9 +9,9 @@ import type { Reservations } from '@node-agent/node-status';
 import { parseResourceList, type ResourceList } from '@node-agent/pod-spec';
 
 /**
- * Computes the limits of the cgroup of all pods. If `enforceNodeAllocatable` contains `pods`, these are the machine's
- * capacity minus the reservations. Otherwise they are the full capacity: the kernel's default CPU weight would be too
- * low.
+ * Computes the limits of the cgroup of all pods. If `enforceNodeAllocatable` contains `pods`, the limits are the
+ * machine's capacity minus the reservations. Otherwise the limits are the full capacity: the kernel's default CPU
+ * weight would be too low.
  */
 export function enforcedResources(
   capacity: ResourceList,

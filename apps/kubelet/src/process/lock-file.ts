@@ -82,7 +82,10 @@ export function hasWaiter(locks: string, { dev, ino }: LockedFile): boolean {
   });
 }
 
-/** Device numbers as `gnu_dev_major` and `gnu_dev_minor` of glibc read them. */
+/**
+ * Returns the major part of a device number; `minorOf` returns the minor part (`gnu_dev_major`, `gnu_dev_minor` of
+ * glibc).
+ */
 function majorOf(dev: number): number {
   return Number((BigInt(dev) >> 8n) & 0xfffn);
 }

@@ -10,7 +10,7 @@ import { type Logger, MetricsRegistry } from '@node-agent/telemetry';
 const POD_METRICS_WAIT_MS = 2000;
 /** Timeout of a collection of pod stats from runtime and disks. */
 const POD_METRICS_TIMEOUT_MS = 30_000;
-/** Maximum age of the previous pod stats that are served if the current collection is late. */
+/** Maximum age of the previous pod stats that are served if the current collection takes too long. */
 const POD_METRICS_MAX_AGE_MS = 60_000;
 
 interface Components {
@@ -80,7 +80,7 @@ export class NodePages implements StatsPages {
     return clock.monotonic() - atMs <= POD_METRICS_MAX_AGE_MS ? text : '';
   }
 
-  /** Starts a collection. All requests that arrive while it runs share it. */
+  /** Starts a collection. All requests that arrive during the collection share it. */
   #collect(stats: StatsProvider): { readonly collected: Promise<void>; readonly startedMs: number } {
     const { clock, logger } = this.#components;
     const asked = withTimeout(clock, POD_METRICS_TIMEOUT_MS, (ending) => stats.podMetrics(ending));

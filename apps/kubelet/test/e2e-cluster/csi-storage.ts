@@ -101,7 +101,7 @@ export interface PodVolume {
   readonly [source: string]: unknown;
 }
 
-/** Volume of a pod that is a claim of the same name. */
+/** Returns a volume of a pod that uses the claim with the volume's name. */
 export const claimed = (name: string): PodVolume => ({
   name,
   persistentVolumeClaim: { claimName: name },

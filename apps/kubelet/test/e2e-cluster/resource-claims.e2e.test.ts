@@ -63,7 +63,7 @@ const slices = async (it: TestCluster): Promise<number> =>
 const resultOf = (claim: Claim | undefined): Result =>
   claim?.status?.allocation?.devices?.results?.[0] ?? { device: 'none', request: 'none' };
 
-/** Spec of a pod that prints the variable that its CDI device sets. */
+/** Returns the spec of a pod that prints the variable that its CDI device sets. */
 const podSpec = (resources: object, resourceClaims: readonly object[] = []): object => ({
   containers: [script('c', `echo "card=$CARD"; ${FOREVER}`, { resources })],
   ...(resourceClaims.length > 0 && { resourceClaims }),

@@ -119,8 +119,8 @@ export class TestCluster {
   }
 
   /**
-   * Returns the object at a path, or `undefined` if it does not exist. @throws Error if the API server does not answer,
-   * or answers with another error
+   * Returns the object at a path, or `undefined` if it does not exist. @throws Error if the API server does not
+   * respond, or responds with another error
    */
   async get<T>(path: string): Promise<T | undefined> {
     const { status, text } = await this.plane.request('GET', path);

@@ -61,7 +61,7 @@ if ('reason' in found) {
       const file = hierarchy.version === 1 ? v1 : v2;
       return (await readFile(`${groupPath(controller, name)}/${controller}.${file}`, 'utf8')).trim();
     };
-    /** The kernel rounds memory values to pages. */
+    /** Returns the memory limit of a cgroup. The kernel rounds memory values to pages. */
     const memoryOf = async (name: readonly string[]): Promise<number> =>
       Number(await value(name, 'memory', 'limit_in_bytes', 'max'));
     const onV = <T>(v1: T, v2: T): T => (hierarchy.version === 1 ? v1 : v2);

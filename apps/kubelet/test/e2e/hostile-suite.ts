@@ -19,8 +19,8 @@ const scratch = {
 };
 const volumeMounts = [{ name: 'e', mountPath: '/e' }];
 /**
- * Script that does harm in the container's first run and keeps running in the second, so that the container is set up
- * once more after the harm.
+ * Returns a container that runs a harmful script in its first run and then is restarted, so that the kubelet sets it up
+ * after the harm.
  */
 const inFirstLife = (harm: string): object =>
   script('c', `[ -e /e/second ] && { ${FOREVER}; }; touch /e/second; ${harm}; exit 1`, { volumeMounts });

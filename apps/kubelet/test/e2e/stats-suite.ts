@@ -156,7 +156,7 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       expect(own.network?.interfaces?.length).toBeGreaterThan(0);
     });
 
-    test("the pod's network stats equal the counters of its network namespace", async () => {
+    test("the pod's network stats are read in its network namespace", async () => {
       const network = busy(await summary()).network;
       expect(network?.interfaces?.map(({ name }) => name)).toEqual(['eth0']);
       // Neighbour discovery sends packets when the interface comes up.
