@@ -75,7 +75,7 @@ export interface ScriptedContainer {
   readonly attempt: number;
   /** The image as the container's configuration names it. */
   readonly image: string;
-  /** Command and arguments. If the container sets no command, the image's own. */
+  /** Command and arguments of the container. If the container sets no command, the command of the image. */
   readonly command: readonly string[];
   readonly config: ContainerConfig;
   readonly sandboxConfig: PodSandboxConfig;

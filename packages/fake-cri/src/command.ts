@@ -21,7 +21,7 @@ Exec, attach and port-forward are served on a free port of the loopback interfac
 `;
 
 /**
- * Runs the command.
+ * Runs the `fake-cri` command.
  * @returns its exit code
  */
 export async function main(args: readonly string[]): Promise<number> {

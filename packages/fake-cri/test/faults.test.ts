@@ -122,7 +122,7 @@ describe('a call with an injected fault', () => {
   });
 });
 
-describe('container events', () => {
+describe('container events of the fake runtime', () => {
   async function heardBy(it: World, act: () => Promise<unknown>): Promise<string[]> {
     const heard: ContainerEventResponse[] = [];
     const abort = new AbortController();
@@ -163,7 +163,7 @@ describe('container events', () => {
   });
 });
 
-describe('a crash of the runtime', () => {
+describe('a crash of the fake runtime', () => {
   test('K2: containers keep running and exit as scripted during a crash, and the runtime knows their ids and states after recovery', async () => {
     const it = await world();
     const { containerId } = await startPod(it, ['sh', '-c', 'sleep 5; exit 3']);

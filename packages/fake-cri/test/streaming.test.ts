@@ -117,7 +117,7 @@ describe.each(WAYS)('exec over %s', (_name, way, protocols) => {
   });
 });
 
-describe('exec', () => {
+describe('exec streams', () => {
   it('exec of cat returns its input unchanged and ends when the input ends', async () => {
     const command = await exec(commandOverSpdy, ['v4.channel.k8s.io'], ['cat'], { stdin: true, stdout: true });
     const sent = randomBytes(3_000_000);
@@ -176,7 +176,7 @@ describe('exec', () => {
   });
 });
 
-describe('attach', () => {
+describe('attach streams', () => {
   it('attach delivers output from the time of the call on, and ends when the container exits', async () => {
     const { containerId } = await pod(['sh', '-c', 'echo before; read go; echo after; echo err >&2; exit 5'], {
       stdin: true,
@@ -213,7 +213,7 @@ describe('attach', () => {
   });
 });
 
-describe('port-forward', () => {
+describe('port-forward streams', () => {
   it('port-forward serves several connections, and after one direction ends the other continues for a while', async () => {
     const { podSandboxId } = await pod(['nc', '-ll', '-p', '8080', '-e', 'cat']);
     const { url } = await runtime.portForward({ podSandboxId });

@@ -128,7 +128,8 @@ async function start(state: RuntimeState, container: ContainerRecord, call: Call
     startProcess(state, container, chosen.program);
   } catch (error) {
     await container.log?.close();
-    // A crash of the runtime leaves the container unchanged. Any other failure makes it exited.
+    // A crash of the runtime leaves the container unchanged. After any other failure of the start, the container counts
+    // as exited.
     if (!call.crashed) {
       container.finishedAtNs = state.stampNs();
       container.exitCode = 128;

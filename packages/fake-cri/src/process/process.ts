@@ -17,7 +17,7 @@ export interface ProcessSurroundings {
   readonly gid: number;
   readonly hostname: string;
   readonly files: FilesOfContainer;
-  /** Whether standard input is open. If so, a shell without a script waits for input. */
+  /** Whether standard input is open. If true, a shell without a script waits for input. */
   readonly stdin: boolean;
   /** Standard input. If absent, the process never gets input. */
   readonly input?: Pick<Pipe, keyof Pipe>;

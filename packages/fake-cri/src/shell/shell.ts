@@ -60,7 +60,7 @@ export class Shell {
     return exited;
   }
 
-  /** The environment of a child process. */
+  /** Returns the environment of a child process. */
   environment(): Map<string, string> {
     return new Map([...this.variables].filter(([name]) => this.exported.has(name)));
   }

@@ -12,7 +12,7 @@ export class Channels {
   readonly #closesChannels: boolean;
   readonly #channels = new Map<number, Channel>();
 
-  /** @param count number of channels; messages for other channels are dropped */
+  /** Creates the channels of a WebSocket. @param count number of channels; messages for other channels are dropped */
   constructor(socket: WebSocket, protocol: string, count: number) {
     this.#socket = socket;
     this.#isBase64 = protocol.includes('base64.');
@@ -99,7 +99,7 @@ class Channel extends Duplex {
     this.push(null);
   }
 
-  /** Handles the loss of the connection. Data received before can still be read. */
+  /** Handles the loss of the connection. Data that was received before the loss can still be read. */
   hearBreak(): void {
     if (this.readableEnded) this.destroy();
     else {

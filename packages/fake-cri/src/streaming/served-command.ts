@@ -45,7 +45,7 @@ export async function serveCommand(runtime: RuntimeStreams, asked: CommandReques
   await Promise.all([stdout, stderr, wire.error].map((output) => output && ended(output)));
 }
 
-/** Ends a stream. Resolves when all written data has been flushed, or cannot be. */
+/** Ends a stream. Resolves when all written data has been flushed, or when it cannot be flushed. */
 export function ended(stream: Writable): Promise<void> {
   return new Promise((resolve) => void stream.end(() => resolve()));
 }
