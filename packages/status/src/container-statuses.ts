@@ -170,7 +170,7 @@ const NOT_STARTED: ContainerState = { waiting: { reason: 'ContainerCreating' } }
 
 /**
  * S7: returns whether a running container is not shown as running because its `postStart` hook has not succeeded. A
- * container that was already shown as running stays so (S6).
+ * container that was already shown as running is still shown as running (S6).
  */
 function isHidden(
   { startUnfinished }: RuntimeContainerStatus,

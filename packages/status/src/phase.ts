@@ -21,7 +21,7 @@ export interface PhaseContext {
   /** Whether all containers have stopped and none can start again (S2). */
   readonly podIsTerminal: boolean;
   /**
-   * Whether a main container was created in the current sandbox. A sidecar that restarts then does not make the pod
+   * Whether a main container was created in the current sandbox. If true, a sidecar that restarts does not make the pod
    * Pending.
    */
   readonly hasInitialized: boolean;
@@ -114,7 +114,7 @@ function countMain(
   return counts;
 }
 
-/** A container that waits for its restart counts as stopped. */
+/** Returns the stage of a container. A container that waits for its restart counts as stopped. */
 function stageOf(status: ContainerStatus | undefined): { stage: ContainerStage; last?: Terminated } {
   const state = status?.state;
   if (state?.running != null) return { stage: 'running' };

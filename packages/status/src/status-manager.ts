@@ -104,9 +104,9 @@ export class StatusManager {
   }
 
   /**
-   * Like {@link getPodStatus}. Before the first status was set, returns the status in the API, which for a static pod
-   * is that of its mirror pod (S6). For a static pod that starts as a new instance, returns a status with only the
-   * current time as start time.
+   * Returns the status that was set last, as {@link getPodStatus} does. Before the first status was set, returns the
+   * status in the API, which for a static pod is that of its mirror pod (S6). For a static pod that starts as a new
+   * instance, returns a status with only the current time as start time.
    */
   knownStatus(pod: Pod): PodStatus | undefined {
     const { uid } = pod.metadata;
@@ -124,7 +124,7 @@ export class StatusManager {
     this.#newInstanceUids.add(uid);
   }
 
-  /** Like {@link getPodStatus}, with the version. */
+  /** Returns the status that was set last, with its version; `undefined` if none was set. */
   getVersionedStatus(uid: string): VersionedStatus | undefined {
     return this.#statuses.get(uid);
   }
@@ -153,7 +153,10 @@ export class StatusManager {
     this.#setContainer(uid, containerId, { ready });
   }
 
-  /** Like {@link setContainerReadiness}, for whether the container has started (`SetContainerStartup`). */
+  /**
+   * Sets whether a container has started, as its startup probe found (`SetContainerStartup`). Takes the arguments of
+   * {@link setContainerReadiness}.
+   */
   setContainerStartup(uid: string, containerId: string, started: boolean): void {
     this.#setContainer(uid, containerId, { started });
   }

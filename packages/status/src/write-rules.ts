@@ -101,8 +101,8 @@ const MAX_RETRY_AFTER_MS = 600_000;
 
 /**
  * Returns the delay after the n-th consecutive failure, in milliseconds. The delay doubles up to the maximum. A random
- * value in its upper half is used, so that pods do not retry all at the same time. A delay that the server requests is
- * respected, up to ten minutes; a value that is negative or not finite is ignored.
+ * value in the upper half of the delay is used, so that pods do not retry all at the same time. A delay that the server
+ * requests is respected, up to ten minutes; a value that is negative or not finite is ignored.
  * @param chance random number from 0 to 1
  */
 export function retryDelayMs(

@@ -16,7 +16,7 @@ export function makePod(spec: Partial<Pod['spec']> = {}, overrides: Partial<Pod>
   };
 }
 
-/** A pod of a manifest file. */
+/** Creates a static pod, as from a manifest file. */
 export function makeStaticPod(spec: Partial<Pod['spec']> = {}): Pod {
   const annotations = { 'kubernetes.io/config.source': 'file' };
   return makePod(spec, { metadata: { name: 'web', namespace: 'default', uid: 'u1', annotations } });
@@ -75,8 +75,8 @@ export function makeContext(overrides: Partial<PodStatusContext> = {}): PodStatu
 }
 
 /**
- * A container status in one of the states that the pod's phase depends on. A number is the exit code of a terminated
- * container.
+ * Creates a container status in one of the states that the pod's phase depends on. A number is the exit code of a
+ * terminated container.
  */
 export function apiStatus(
   name: string,

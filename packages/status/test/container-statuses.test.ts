@@ -42,7 +42,7 @@ const INIT = { name: 'init', image: 'busybox:1' };
 const withInit = (fields: Partial<Pod['spec']> = {}): Pod => makePod({ initContainers: [INIT], ...fields });
 const ranBefore = { containerID: 'x://c0', state: { running: { startedAt: '2026-01-01T00:00:02Z' } } };
 
-describe('container without a record', () => {
+describe('status of a container without a record in the runtime', () => {
   test('a container without a record in the runtime waits for its first start', () => {
     expect(shown(MAIN, [])).toEqual({
       name: 'main',
@@ -113,7 +113,7 @@ describe('container without a record', () => {
   });
 });
 
-describe('init container after a main container was created', () => {
+describe('status of an init container after a main container was created', () => {
   const main = runtimeContainer({ id: 'm1' });
   const options = { group: 'init', pod: withInit() } as const;
 
@@ -155,7 +155,7 @@ describe('init container after a main container was created', () => {
   });
 });
 
-describe('container that could not be started', () => {
+describe('status of a container that could not be started', () => {
   const startFailure = () => CRASH;
   const ended = (name: string, exitCode: number) =>
     runtimeContainer({ name, state: 'exited', exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' });
@@ -232,7 +232,7 @@ test('a container whose record was removed for a restart of all containers has t
   expect(state).toEqual({ waiting: { reason: 'RestartingAllContainers', message } });
 });
 
-describe('volume mounts', () => {
+describe('volume mount statuses', () => {
   const mount = { name: 'data', mountPath: '/data', readOnly: true };
   const none = { mountPropagation: 'None', recursiveReadOnly: 'Enabled' };
   test.each<[string, object, boolean, object]>([

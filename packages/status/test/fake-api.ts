@@ -57,7 +57,7 @@ function isRecord(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An error with the fields of an error of the API client. */
+/** Creates an error with the fields of an error of the API client. */
 export function apiError(httpStatus: number | undefined, text = 'refused'): Error {
   return Object.assign(new Error(text), httpStatus === undefined ? {} : { httpStatus });
 }

@@ -17,7 +17,7 @@ const condition = (status: PodStatus, type: string): PodCondition | undefined =>
   status.conditions?.find((found) => found.type === type);
 const running = runtimeStatus(runtimeContainer());
 
-describe('running pod', () => {
+describe('generated status of a running pod', () => {
   test('the status shows the device health of main containers only', () => {
     const resources = [{ name: 'example.com/led', resources: [{ resourceID: 'led0', health: 'Unhealthy' }] }];
     const pod = makePod({ initContainers: [{ name: 'init' }] });
@@ -66,7 +66,7 @@ describe('running pod', () => {
   });
 });
 
-describe('containers', () => {
+describe('container statuses in a generated status', () => {
   test.each([
     ['S2, C6: a main container', makePod({ restartPolicy: 'OnFailure' }), 'main', 'Succeeded'],
     ['S2, C3: an init container', makePod({ initContainers: [{ name: 'init' }] }), 'init', 'Pending'],
@@ -427,7 +427,7 @@ describe('containers', () => {
   });
 });
 
-describe('sidecar that restarts', () => {
+describe('generated phase of a pod whose sidecar restarts', () => {
   const pod = makePod({
     restartPolicy: 'OnFailure',
     initContainers: [{ name: 'proxy', restartPolicy: 'Always', startupProbe: {} }],
@@ -462,7 +462,7 @@ describe('sidecar that restarts', () => {
   });
 });
 
-describe('readiness', () => {
+describe('readiness in a generated status', () => {
   const probed = makePod({ containers: [{ name: 'main', readinessProbe: {}, startupProbe: {} }] });
   const succeeding: StatusProbeResults = { startup: () => 'success', readiness: () => 'success' };
 
@@ -516,7 +516,7 @@ test('S7: a readiness gate may refer to a condition of the kubelet', () => {
   );
 });
 
-describe('kept values', () => {
+describe('values that a generated status keeps', () => {
   test('S4: the status keeps conditions of other writers, and DisruptionTarget', () => {
     const theirs = { type: 'example.com/theirs', status: 'True', reason: 'X' };
     const target = { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' };
@@ -561,7 +561,7 @@ describe('kept values', () => {
   });
 });
 
-describe('terminal phases', () => {
+describe('terminal phases of a generated status', () => {
   const failure = { reason: 'DeadlineExceeded', message: 'too long' };
 
   test('a pod that the kubelet fails has phase Failed and the reason of the failure', () => {
@@ -630,7 +630,7 @@ describe('terminal phases', () => {
   });
 });
 
-describe('optional values', () => {
+describe('optional fields of a generated status', () => {
   const generate = (pod: Pod, overrides: Parameters<typeof makeContext>[0] = {}, seen = running): PodStatus =>
     generateApiPodStatus(pod, seen, makeContext(overrides));
 

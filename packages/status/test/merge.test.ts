@@ -14,7 +14,7 @@ const condition = (type: string, status: string, more: Partial<PodCondition> = {
 });
 const find = (status: PodStatus, type: string) => status.conditions?.find((one) => one.type === type);
 
-describe('phases', () => {
+describe('merged phases', () => {
   test.each([
     ['Pending', 'Running', true, 'Running'],
     ['Running', 'Succeeded', false, 'Succeeded'],

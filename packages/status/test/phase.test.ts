@@ -13,7 +13,7 @@ const ENDED = { podIsTerminal: true, hasInitialized: false };
 
 type Row = readonly [name: string, pod: Pod, statuses: readonly ContainerStatus[], expected: PodPhase];
 
-describe('main containers', () => {
+describe('pod phase and main containers', () => {
   test.each<Row>([
     ['no status is known', always, [], 'Pending'],
     [
@@ -71,7 +71,7 @@ describe('main containers', () => {
   });
 });
 
-describe('init containers', () => {
+describe('pod phase and init containers', () => {
   const withInit = (restartPolicy: string): Pod =>
     makePod({ restartPolicy, initContainers: [{ name: 'init' }], containers: [{ name: 'a' }] });
   const waiting = apiStatus('a', 'waiting');
@@ -97,7 +97,7 @@ describe('init containers', () => {
   });
 });
 
-describe('sidecars', () => {
+describe('pod phase and sidecars', () => {
   const initContainers = [{ name: 'proxy', restartPolicy: 'Always' }];
   const pod = makePod({ restartPolicy: 'Never', initContainers, containers: [{ name: 'a' }] });
   const main = apiStatus('a', 'running');

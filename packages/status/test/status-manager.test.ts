@@ -74,7 +74,7 @@ test('the status manager forgets the statuses of removed pods only', () => {
   expect(manager.getStatuses()).toEqual([]);
 });
 
-describe('terminated containers', () => {
+describe('statuses of terminated containers in the status manager', () => {
   const pod = makePod({ restartPolicy: 'Never', initContainers: [{ name: 'init' }] });
 
   test('S1: a container that terminated for good is never shown in another state', () => {
@@ -374,7 +374,7 @@ test('P3: a static pod with a reused UID gets a new start time, whatever sandbox
   expect(manager.knownStatus(pod)).toBeUndefined();
 });
 
-describe('probe results', () => {
+describe('probe results in the status manager', () => {
   const container = (name: string, fields: Partial<ContainerStatus> = {}): ContainerStatus => ({
     ...{ name, image: 'x', imageID: 'x', restartCount: 0, ready: false, started: false },
     ...{ containerID: `containerd://${name}-1`, state: { running: { startedAt: '2026-01-01T00:00:00Z' } } },

@@ -21,7 +21,7 @@ test('S1: only a status patch that changes the phase contains the resourceVersio
   expect(podStatusPatch(metadata, {}, { podIP: '10.0.0.7' })?.metadata).toEqual({ uid: 'u1' });
 });
 
-describe('differences are sent as a strategic merge patch', () => {
+describe('strategic merge patch of a status', () => {
   test.each<[string, PodStatus, PodStatus, object]>([
     ['a text', { phase: 'Pending', podIP: 'a' }, { phase: 'Running', podIP: 'a' }, { phase: 'Running' }],
     ['a removed field', { reason: 'Evicted' }, {}, { reason: null }],

@@ -22,7 +22,7 @@ function namedPod(name: string, metadata: Partial<Pod['metadata']> = {}): Pod {
 const web = namedPod('web');
 const refused = () => ({ error: apiError(undefined, 'connection refused') });
 
-describe('status change', () => {
+describe('writes of changed statuses', () => {
   test('a changed status is written immediately with one PATCH', async () => {
     const { clock, api, manager, observed } = setUp();
     api.put(web);
@@ -108,7 +108,7 @@ describe('status change', () => {
   });
 });
 
-describe('S8: while the API server is unavailable', () => {
+describe('S8: status writes while the API server is unavailable', () => {
   test('S8: while the API server is down for hours, each pod is retried every 5 s, and then only the newest status is written', async () => {
     const { clock, api, manager } = setUp();
     api.put(web);
@@ -194,7 +194,7 @@ describe('S8: while the API server is unavailable', () => {
   );
 });
 
-describe('periodic pass', () => {
+describe('periodic pass of the status writer', () => {
   test('a status that another client overwrote is written again within 10 s, or immediately after a call of hint', async () => {
     const { clock, api, manager, writer } = setUp();
     api.put(web);
@@ -251,7 +251,7 @@ describe('periodic pass', () => {
   });
 });
 
-describe('pod that is gone from the API', () => {
+describe('status of a pod that no longer exists in the API', () => {
   test.each([
     ['gone from the API', undefined],
     ['replaced by another pod of its name', namedPod('web', { uid: 'uid-new' })],
@@ -324,7 +324,7 @@ describe('pod that is gone from the API', () => {
   });
 });
 
-describe('S2: terminal phase', () => {
+describe('S2: writes of terminal phases', () => {
   test('S2: a terminal phase is withheld while containers may run, and written afterwards without another change', async () => {
     const { clock, api, manager, running } = setUp();
     api.put({ ...web, status: { phase: 'Running' } });
@@ -397,7 +397,7 @@ test('S7: a readiness gate is included in the next status, and an older status d
   expect(types).toEqual({ 'example.com/ready': 'True', Ready: 'False' });
 });
 
-describe('S5: API object of a pod', () => {
+describe('S5: deletion of a terminated pod', () => {
   const going = namedPod('web', { deletionTimestamp: '2026-01-01T00:00:00Z' });
   const running = { phase: 'Running', containerStatuses: [apiStatus('main', 'running')] };
 
@@ -470,7 +470,7 @@ describe('S5: API object of a pod', () => {
   });
 });
 
-describe('static pod', () => {
+describe('status of a static pod', () => {
   const annotated = (uid: string, annotations: Readonly<Record<string, string>>) =>
     namedPod('web', { uid, annotations });
   const pod = annotated('uid-static', { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': 'h1' });
