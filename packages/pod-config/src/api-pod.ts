@@ -40,7 +40,10 @@ export function apiPodProblem(object: unknown): string | undefined {
   return undefined;
 }
 
-/** An int64 of the API may exceed JavaScript's exact integers; the pod runs nevertheless. */
+/**
+ * Returns whether the problem is an integer beyond JavaScript's exact integers. An int64 of the API may be so large,
+ * and its pod can run.
+ */
 function isLargeInteger({ badValue, detail }: FieldError): boolean {
   return detail.startsWith('must be an integer') && Number.isInteger(badValue);
 }

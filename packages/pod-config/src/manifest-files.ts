@@ -95,7 +95,10 @@ export async function readManifestFile(
   }
 }
 
-/** Returns the state of a manifest that cannot be read: its last valid pods (F2). @param message reason */
+/**
+ * Returns the state of a manifest that cannot be read: its last valid pods (F2).
+ * @param message reason why the manifest cannot be read
+ */
 export function unreadManifest(
   components: Pick<ManifestComponents, 'reader' | 'memory'>,
   options: ManifestOptions,

@@ -136,7 +136,9 @@ interface PodReading {
   readonly unknown: readonly FieldProblem[];
 }
 
-/** Newer manifests may have fields that an older kubelet does not know and must still run; such fields are removed. */
+/**
+ * Reads one pod. Fields that this kubelet does not know are removed, because pods of newer manifests must still run.
+ */
 function readPod(raw: JsonValue, origin: ManifestOrigin, schema: PodSchema): PodReading {
   const wrong = schema.check(raw);
   const unknown = wrong.filter(({ type }) => type === 'Unknown field');

@@ -69,8 +69,7 @@ function podUid(manifest: PodManifest, { kind, location, nodeName }: ManifestOri
 }
 
 /**
- * Returns the tolerations with one for all `NoExecute` taints, replacing one with the same key, operator, effect and
- * value.
+ * Adds a toleration of all `NoExecute` taints. It replaces a toleration with the same key, operator, effect and value.
  */
 function withNoExecute(tolerations: readonly Toleration[]): readonly Toleration[] {
   const wanted: Toleration = { operator: 'Exists', effect: 'NoExecute' };

@@ -127,7 +127,7 @@ export class YamlConversion {
     throw new NotJsonError(message, path);
   }
 
-  /** An alias repeats the keys of its target; each is listed once. */
+  /** Records a duplicate key. An alias repeats the keys of its target, but each key is listed once. */
   #duplicate(key: unknown, name: string): void {
     if (this.#duplicates.has(key) || this.duplicateKeys.length >= MAX_DUPLICATES) return;
     this.#duplicates.add(key);

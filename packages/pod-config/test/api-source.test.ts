@@ -85,7 +85,7 @@ function setUp(clock = new FakeClock()) {
   return { config, feed, events, logged, start, settled, end };
 }
 
-/** The operations of updates, each with the UIDs and images of its pods. */
+/** Returns the operations of updates, each with the UIDs and images of its pods. */
 function told(updates: readonly PodUpdate[]): readonly (readonly string[])[] {
   return updates.map(({ op, pods }) => [
     op,
@@ -93,7 +93,7 @@ function told(updates: readonly PodUpdate[]): readonly (readonly string[])[] {
   ]);
 }
 
-/** A pod that counts how often its metadata is read. */
+/** Creates a pod that counts how often its metadata is read. */
 function countedPod(name: string, counts: { looks: number }, version = '1'): Pod {
   const pod = podOf({ uid: name });
   const metadata = { ...pod.metadata, name, resourceVersion: version };
@@ -176,7 +176,7 @@ describe('ApiSource', () => {
         get spec() {
           return pod.spec;
         },
-        // The check reads each field of an object; this one is read last.
+        // The check reads each field of an object; `status` is read last.
         get status() {
           spentMs += 0.5;
           turns.push((turns.pop() ?? 0) + 1);
@@ -376,7 +376,7 @@ function named(pod: Pod, name: string): Pod {
   return { ...pod, metadata: { ...pod.metadata, name } };
 }
 
-/** The pods that a consumer knows of, by UID. */
+/** Creates a consumer that applies updates to the pods that it knows, by UID. */
 function consumer() {
   const clock = new FakeClock();
   const config = new PodConfig({ clock });

@@ -112,7 +112,7 @@ const podList: fc.Arbitrary<Pod[]> = fc.array(
   { maxLength: 6 },
 );
 
-/** The pods that a consumer knows after it has applied a diff. */
+/** Returns the pods that a consumer knows after it has applied a diff. */
 function applyDiff(old: ReadonlyMap<string, Pod>, diff: PodDiff): Map<string, Pod> {
   const state = new Map(old);
   for (const pod of diff.removed) state.delete(pod.metadata.uid);
@@ -130,7 +130,7 @@ function firsts(pods: readonly Pod[]): Pod[] {
   return kept;
 }
 
-/** All that {@link diffPods} compares, as text. */
+/** Returns all fields that {@link diffPods} compares, as text. */
 function wanted({ metadata, spec, status }: Pod): string {
   const { uid, labels, deletionTimestamp } = metadata;
   return JSON.stringify([uid, spec, Object.entries(labels ?? {}), deletionTimestamp, status?.phase]);

@@ -7,10 +7,10 @@ import { bytesOf, manifestOf } from './helpers.ts';
 
 const origin: ManifestOrigin = { kind: 'file', location: '/manifests/a.yaml', nodeName: 'n1' };
 const small = bytesOf(manifestOf('a'));
-/** A manifest with comments that make it too large to be parsed in the main thread. */
+/** Returns a manifest with comments that make it too large to be parsed in the main thread. */
 const largeOf = (name: string): Uint8Array => bytesOf(`# ${'-'.repeat(40_000)}\n${JSON.stringify(manifestOf(name))}`);
 
-/** A reader with a fake worker, which ends when the test ends it. */
+/** Creates a reader with fake workers, which end when the test ends them. */
 function readerWith(schema?: typeof podSchema) {
   const calls: { readonly location: string; readonly signal: AbortSignal; end(): void; fail(error: Error): void }[] =
     [];

@@ -107,7 +107,7 @@ describe('readYaml', () => {
     expect(compared).toBeLessThan(10 * keys.length);
   });
 
-  // Expanded, the aliases would exceed the test's timeout and the memory.
+  // The expanded aliases would exceed the memory, and the expansion would exceed the test's timeout.
   it('refuses YAML aliases that expand exponentially (billion laughs)', () => {
     const lines = ['a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]'];
     for (let i = 1; i < 9; i++)
