@@ -95,7 +95,10 @@ function resultOf(spec: GinkgoSpec): SpecResult {
   };
 }
 
-/** Ginkgo marks specs outside the selection as skipped without a message. A spec that skips itself gives a reason. */
+/**
+ * Returns whether a spec is outside the selection. Ginkgo marks such a spec as skipped without a message; a spec that
+ * skips itself has a message.
+ */
 function isLeftOut({ State, Failure }: GinkgoSpec): boolean {
   return State === 'skipped' && (Failure?.Message ?? '') === '';
 }

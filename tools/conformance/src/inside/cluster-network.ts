@@ -17,7 +17,7 @@ export interface ClusterNetworkOptions {
   readonly subnet: string;
 }
 
-/** Readiness endpoint of CoreDNS. Only this program uses it. */
+/** Readiness endpoint of CoreDNS. Only this program uses the endpoint. */
 const DNS_READY = '127.0.0.1:18181';
 
 /** kube-proxy and CoreDNS as processes of the node. The processes end together with their PID namespace. */
