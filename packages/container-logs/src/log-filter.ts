@@ -194,7 +194,10 @@ export class LogFilter {
     this.#write(content, 0, content.length);
   }
 
-  /** @param start start of the line; negative if the line started in an earlier piece */
+  /**
+   * Writes the timestamp of a line.
+   * @param start start of the line; negative if the line started in an earlier piece
+   */
   #timestamp(bytes: Uint8Array, start: number): void {
     const { timeEnd } = this.#header;
     const isAsOutputHasIt =

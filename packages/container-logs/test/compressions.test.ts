@@ -5,7 +5,7 @@ import type { ContainerLog } from '../src/rotate.ts';
 const { signal } = new AbortController();
 const log = (containerId: string): ContainerLog => ({ containerId, path: `/logs/${containerId}` });
 
-/** A queue of compressions, each of which ends when the test ends it. */
+/** Creates a queue of compressions. Each compression ends when the test ends it. */
 function gated(limit: number) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();

@@ -37,7 +37,7 @@ async function allLines(): Promise<string[]> {
     .map((line) => line.split(' ').slice(3).join(' '));
 }
 
-describe('rotation', () => {
+describe('rotation of logs', () => {
   it('a log below its size limit is not rotated, and its path is requested only once', async () => {
     const manager = makeManager();
     await runtime.write(1);
@@ -171,7 +171,9 @@ describe('rotation', () => {
     expect((await runtime.names()).length).toBe(3);
   });
 
-  /** Three rotated files of a log that is no longer written. `fault` prevents the compression of the first file. */
+  /**
+   * Creates three rotated files of a log that is no longer written. `fault` prevents the compression of the first file.
+   */
   async function quietLog(manager: ContainerLogManager, times: number) {
     await runtime.write(5);
     await rotateAndCompress(manager);
@@ -315,7 +317,7 @@ describe('rotation', () => {
   });
 });
 
-describe('start', () => {
+describe('ContainerLogManager.start', () => {
   it('N7: logs are checked immediately and then at every interval, however long a pass takes, until the abort', async () => {
     const controller = new AbortController();
     const running = makeManager({ monitorIntervalMs: 3000 }).start(controller.signal);
@@ -417,7 +419,7 @@ describe('start', () => {
   );
 });
 
-describe('clean', () => {
+describe('ContainerLogManager.clean', () => {
   it('clean removes all logs of a container and no others', async () => {
     await runtime.write(1);
     for (const name of ['0.log.20250101-000000.gz', '0.log.x', '10.log', '0.logs']) {

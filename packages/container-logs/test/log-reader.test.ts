@@ -34,7 +34,10 @@ async function rotate(): Promise<void> {
   await clock.advance(1000);
 }
 
-/** Three files: lines 1 to 5 compressed, 6 to 10 rotated, 11 to 15 current; a second between the lines. */
+/**
+ * Writes a log of three files: lines 1 to 5 compressed, 6 to 10 rotated, 11 to 15 current. The lines are one second
+ * apart.
+ */
 async function writeRotated(): Promise<string[]> {
   const lines: string[] = [];
   for (let file = 0; file < 3; file++) {
@@ -51,7 +54,7 @@ function output(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join('');
 }
 
-describe('reading', () => {
+describe('reading a log', () => {
   it('the log reader yields all lines of all files, oldest first', async () => {
     const lines = await writeRotated();
     expect((await runtime.names()).length).toBe(3);
@@ -251,7 +254,7 @@ describe('reading', () => {
   });
 });
 
-describe('following', () => {
+describe('following a log', () => {
   /** Starts to follow the log, and returns the chunks as they arrive. */
   function follow(options: Omit<LogReadOptions, 'follow'> = {}): {
     readonly chunks: LogChunk[];
