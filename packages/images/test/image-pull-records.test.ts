@@ -16,7 +16,7 @@ const PULLING = '/kubelet/image_manager/pulling';
 
 const hashOf = (name: string): string => createHash('sha256').update(name).digest('hex');
 
-/** A node with a registry that only the user `tenant` may pull `app:1` from. */
+/** Creates a node with a registry from which only the user `tenant` may pull `app:1`. */
 function node(options: Partial<ImagePullRecordsOptions> = {}) {
   const clock = new FakeClock();
   const fs = new MemoryFileSystem({ clock });
