@@ -86,7 +86,8 @@ function closest(from: readonly Pod[], requirements: readonly Requirement[], amo
     });
     missing = remaining(missing, [best], amountOf);
     chosen.push(best);
-    // As in upstream, the last element takes the chosen one's place, which determines the choice between equal pods.
+    // As in upstream, the last pod of the list takes the place of the chosen pod, which determines the choice between
+    // equal pods.
     pool.splice(pool.indexOf(best), 1, ...pool.slice(-1));
     pool.pop();
   }

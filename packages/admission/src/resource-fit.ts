@@ -89,7 +89,7 @@ export function insufficientResources(
 
 const FIRST = ['cpu', 'memory', 'ephemeral-storage'];
 
-/** Other names without a slash are not node resources. */
+/** Returns whether a resource is a node resource. Other names without a slash are not node resources. */
 function isCounted(name: string): boolean {
   return FIRST.includes(name) || isHugePageResource(name) || name.includes('/');
 }

@@ -24,7 +24,10 @@ const admit = (pod: Pod, enabled: boolean): string => {
 };
 
 const OFF = 'AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host';
-/** @param profile name of the profile, in the form in which Go prints a pointer to the name */
+/**
+ * Returns the message about an empty profile name.
+ * @param profile name of the profile, in the form in which Go prints a pointer to the name
+ */
 const empty = (profile: string): string =>
   `AppArmor: Cannot enforce AppArmor: invalid empty AppArmor profile name: "&AppArmorProfile{Type:Localhost,LocalhostProfile:${profile},}"`;
 

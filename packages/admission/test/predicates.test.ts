@@ -234,7 +234,7 @@ test("firstRefusal returns upstream's unknown-reason message if no predicate gav
   });
 });
 
-describe('taints', () => {
+describe('admission by taints', () => {
   const refused = "TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
   const tainted = (effect: string): AdmissionNode => ({ ...node, spec: { taints: [{ key: 'broken', effect }] } });
 
@@ -255,7 +255,7 @@ describe('taints', () => {
   });
 });
 
-describe('host ports', () => {
+describe('admission by host ports', () => {
   const refused = "NodePorts: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
   const withPorts = (...ports: readonly { hostPort?: number }[]): Pod =>
     makePod(
