@@ -10,7 +10,7 @@ import type { DbusValue } from '../src/values.ts';
 
 const CALL = { path: '/a', interface: 'a.B', member: 'Do' };
 
-describe('a connection', () => {
+describe('a D-Bus connection', () => {
   let clock: FakeClock;
   let signals: DbusMessage[];
   let answer: (call: DbusMessage) => Answer;

@@ -9,7 +9,7 @@ import { typed } from './arbitrary.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-describe('values as bytes', () => {
+describe('D-Bus values as bytes', () => {
   test('D-Bus values are decoded to what was encoded, for any values', () => {
     fc.assert(
       fc.property(fc.array(typed, { maxLength: 4 }), (all) => {
@@ -70,7 +70,7 @@ describe('values as bytes', () => {
   });
 });
 
-describe('untrusted bytes', () => {
+describe('decoding of untrusted bytes', () => {
   test('untrusted bytes are decoded or rejected, and no bytes beyond their end are read', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), typed, fc.boolean(), (bytes, [signature], little) => {
@@ -120,7 +120,7 @@ describe('untrusted bytes', () => {
   });
 });
 
-describe('messages', () => {
+describe('D-Bus messages as bytes', () => {
   const message: DbusMessage = {
     ...{ type: 'call', serial: 7, path: '/org/x', interface: 'org.x.Y', member: 'Do', destination: 'org.x' },
     ...{ signature: 'sa(sv)', body: ['unit', [['P', new Variant('t', 3n)]]] },

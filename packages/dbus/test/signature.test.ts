@@ -3,7 +3,7 @@ import { DbusError } from '../src/errors.ts';
 import { decodeMessage, encodeMessage, lengthsOf } from '../src/message.ts';
 import { alignmentOf, parseSignature, parseSingleType } from '../src/signature.ts';
 
-describe('signatures', () => {
+describe('D-Bus signatures', () => {
   const refused = (signature: string): void => expect(() => parseSignature(signature)).toThrow(DbusError);
   const nested = (open: string, close: string, times: number): string => `${open.repeat(times)}y${close.repeat(times)}`;
 
@@ -49,8 +49,8 @@ test('a dictionary entry is aligned to 8 bytes', () => {
   expect(alignmentOf({ kind: 'entry', fields: [parseSingleType('y'), parseSingleType('y')] })).toBe(8);
 });
 
-describe('untrusted messages', () => {
-  /** A method call without fields and body, as a machine of the other byte order writes it. */
+describe('untrusted D-Bus messages', () => {
+  /** Returns a method call without fields and body, with `order` as its byte order. */
   const foreign = (order: number, type: number): Buffer =>
     Buffer.from([order, type, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0]);
 
