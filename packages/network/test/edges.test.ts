@@ -7,7 +7,7 @@ import { optionName } from '../src/resolv-conf.ts';
 import { makePod } from './fixtures.ts';
 
 const domain = (length: number): string => 'a'.repeat(length);
-/** Search domains that make a line of 2048 characters, or of `more` characters beyond that. */
+/** Returns search domains for a line of 2048 characters, or of `more` characters beyond that. */
 const line = (more = 0): string[] => [...Array.from({ length: 8 }, () => domain(240)), domain(120 + more)];
 
 describe('limits of resolvers', () => {
