@@ -24,7 +24,7 @@ function section(text: string, title: string): readonly string[] {
   return rest.slice(0, end).map((line) => line.slice(2));
 }
 
-describe('explanation text of a pod without further facts', () => {
+describe('explanation text of a pod without steps, waits and probes', () => {
   it('the explanation text omits unknown values', () => {
     expect(textOf()).toBe(
       [

@@ -405,7 +405,7 @@ describe('the sync loop', () => {
     await clock.advance(0);
     expect(workers.syncKnownPodsCalls).toBe(1);
     expect(workers.updates.at(-1)?.runningPod?.uid).toBe('orphan');
-    // Later events are for the next pass.
+    // The events that arrived while the runtime's pods were listed make another pass due.
     await clock.advance(2000);
     expect(answers).toHaveLength(2);
     controller.abort();
@@ -493,7 +493,7 @@ describe('the sync loop', () => {
   });
 });
 
-describe('operations for the program', () => {
+describe('operations that the embedding program calls', () => {
   test.each<[Pick<ProbeUpdate, 'kind' | 'result'>, string[], string[]]>([
     [{ kind: 'readiness', result: 'success' }, ['uid-a c1 ready true'], ['create', 'sync']],
     [{ kind: 'readiness', result: 'failure' }, ['uid-a c1 ready false'], ['create', 'sync']],
@@ -502,7 +502,7 @@ describe('operations for the program', () => {
     [{ kind: 'liveness', result: 'failure' }, [], ['create', 'sync']],
     [{ kind: 'liveness', result: 'success' }, [], ['create']],
   ])(
-    'P7: shows a probe result in the status immediately and wakes the pod’s worker: %j',
+    'P7: the probe result %j immediately causes the status calls %j and the pod worker updates %j',
     async (found, told, synced) => {
       const [probes, status] = [new PlainProbes(), new PlainStatuses()];
       const { kubelet, clock, updates, workers, controller } = setUp({ probes, status });

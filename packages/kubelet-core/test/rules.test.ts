@@ -19,7 +19,7 @@ describe('pastActiveDeadline', () => {
     ['without a deadline', makePod('a'), status, start + 1e9, false],
     ['before the pod has started', pod, {}, start + 1e9, false],
     ['with an invalid start time', pod, { startTime: 'soon' }, start + 1e9, false],
-  ])('whether a pod is past its activeDeadlineSeconds (%s): $4', (_name, tested, withStatus, nowMs, expected) => {
+  ])('a pod counts as past its activeDeadlineSeconds %s: $4', (_name, tested, withStatus, nowMs, expected) => {
     expect(pastActiveDeadline(tested, withStatus, nowMs)).toBe(expected);
   });
 });
@@ -169,7 +169,7 @@ test.each([
   [3, 59_999, undefined],
   [3, 60_000, 'sync loop handler housekeeping has failed 3 times in a row for 60 s: no spec'],
 ])(
-  'K5: a handler that failed %d times in a row within %d ms makes the sync loop unhealthy: %s',
+  'K5: the health check reports for a handler that failed %d times in a row within %d ms: %s',
   (count, forMs, fault) => {
     const failures = new Map([['housekeeping', { count, sinceMs: 1000, error: 'no spec' }]]);
     expect(failingHandler(failures, 1000 + forMs)).toBe(fault);

@@ -5,7 +5,7 @@ import type { Pod } from '@node-agent/pod-spec';
 export interface AdmitHandler {
   /**
    * Admits or rejects a pod. A handler may take long, for example to query a device plugin or to preempt other pods.
-   * The admission of other pods continues in the meantime. May be called again for a pod that the handler rejected or
+   * Meanwhile, the admission of other pods continues. May be called again for a pod that the handler rejected or
    * released.
    * @param activePods pods that hold resources of the node: admitted, or possibly admitted before this one (N1)
    * @param signal aborted when the pod is gone or must terminate
@@ -24,8 +24,8 @@ export interface AdmitHandler {
    */
   updated?(before: Pod, pod: Pod): RefusalReason | undefined;
   /**
-   * Called when all handlers have admitted the pod, so that resources reserved for it are now used by it. The pod is
-   * among the active pods from the same turn of the event loop on.
+   * Notes that all handlers have admitted the pod, so that the resources reserved for the pod count as used by the pod.
+   * The pod is among the active pods from the same turn of the event loop on.
    */
   admitted?(pod: Pod): void;
   /**

@@ -1,8 +1,8 @@
 import { isTerminalPhase, type Pod } from '@node-agent/pod-spec';
 
 /**
- * Facts, besides the pod itself, that decide whether the pod holds resources of the node. The rules read only the facts
- * that they need, because they are applied to all pods.
+ * Facts, besides the pod itself, that decide whether the pod holds resources of the node. Each fact is read only if a
+ * rule needs it, because the rules are applied to all pods.
  */
 export interface PodHolding {
   /** Whether the pod worker knows that the pod has terminated. */

@@ -24,7 +24,8 @@ export class StartupLatency {
   readonly #firstWithNetwork: Gauge;
   #hasFirstWithNetwork = false;
   /**
-   * Image pulls of the pods that are starting; `left out` for pods that were already measured or are never measured.
+   * Image pulls of the pods that are starting. The value is `left out` for pods that were already measured or are never
+   * measured.
    */
   readonly #pods = new Map<string, Pull[] | 'left out'>();
 

@@ -5,7 +5,7 @@ export interface UndesiredPod {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
-  /** Absent if unknown. */
+  /** Source of the pod; absent if unknown. */
   readonly source?: PodSource;
 }
 
