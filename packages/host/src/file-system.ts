@@ -59,8 +59,8 @@ export interface HoldOptions {
 }
 
 /**
- * A held object of the tree. The handle keeps referring to the found object even if its name changes. The object is not
- * open for reading.
+ * A file, directory or device that {@link FileSystem.holdBeneath} has found and holds. The handle keeps referring to
+ * the found object even if its name changes. The object is not open for reading.
  */
 export interface HeldPlace {
   /** Path that leads to the object from every process of this machine, and to nothing else while the object is held. */
@@ -77,9 +77,9 @@ export interface UsageOptions {
   /** Time after which the measurement gives up, in milliseconds. Default: 60,000. */
   readonly deadlineMs?: number;
   /**
-   * Whether a separate in-memory file system (tmpfs) is mounted at the path. Its own counters are then used instead of
-   * a walk. The counters include open files without a name, and count a file with two names as two inodes. Default:
-   * false.
+   * Whether a separate in-memory file system (tmpfs) is mounted at the path. If so, the counters of that file system
+   * are used instead of a walk. The counters include open files without a name, and count a file with two names as two
+   * inodes. Default: false.
    */
   readonly keepsCount?: boolean;
 }

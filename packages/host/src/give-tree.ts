@@ -6,7 +6,7 @@ import type { GivenTree } from './helper/protocol.ts';
 import { onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
 
-/** Number of trees changed at the same time. */
+/** Maximum number of trees changed at the same time. */
 const TREES = 4;
 
 /** Components of a {@link TreeGiver}. */

@@ -140,7 +140,7 @@ export class NodeHeldDirectory implements HeldDirectory {
   }
 }
 
-/** Returns `undefined` if the entry no longer exists. */
+/** Returns the size from a `stat` call; `undefined` if the entry no longer exists. */
 async function measured(stat: () => Promise<Stats>): Promise<EntryMeasure | undefined> {
   try {
     return measureOf(await stat());

@@ -1,4 +1,4 @@
-/** Number of symlinks that the kernel follows. */
+/** Maximum number of symlinks that the kernel follows in one path. */
 export const MAX_LINKS = 40;
 
 /** One name of a path. */

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { errorCode, type FileSystem, readFileBeneath, readFileBounded, removeUnfinishedFiles } from '../src/index.ts';
 
-/** A file system under test, with a directory of the test's own. */
+/** A file system under test, and a directory that belongs to the test. */
 export interface Fixture extends AsyncDisposable {
   readonly fs: FileSystem;
   readonly root: string;
-  /** Makes a FIFO that nobody writes. */
+  /** Creates a FIFO that no process writes to. */
   makeFifo(path: string): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export async function codeOf(promise: Promise<unknown>): Promise<string | undefi
   }
 }
 
-/** The cases that every FileSystem must pass. */
+/** Defines the tests that every FileSystem must pass. */
 export function describeFileSystem(name: string, make: () => Promise<Fixture>): void {
   describe(`FileSystem: ${name}`, () => {
     let fixture: Fixture;
@@ -321,7 +321,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(text(await readFileBounded(fs, at('empty'), 0))).toBe('');
     });
 
-    describe('beneath a directory', () => {
+    describe('openBeneath', () => {
       const read = async (path: string, links?: 'refuse' | 'within'): Promise<string | undefined> => {
         const options = links === undefined ? {} : { links };
         return readFileBeneath(fs, at('volume'), path, 100, options).then(text, errorCode);

@@ -14,7 +14,7 @@ import { type FileSystemSize, type HeldPlace, nodeForeignFiles, systemError } fr
 import { MemoryFileSystem, memoryForeignFiles } from '../src/testing.ts';
 import { codeOf } from './compliance.ts';
 
-/** A helper process whose responses the test controls. The test also decides whether it can be killed. */
+/** A helper process whose responses the test controls. The test also decides whether the helper can be killed. */
 class FakeHelper implements Helper {
   readonly calls: {
     name: string;
@@ -126,7 +126,7 @@ describe('GuardedFiles', () => {
     expect(files.abandoned).toBe(0);
   });
 
-  it('forgets that a file system hung if it is not used again for a while', async () => {
+  it('the hang of a file system is forgotten if the file system is not used again for a while', async () => {
     const { clock, files, helpers } = setUp({ deadlineMs: 1000, maxAbandoned: 1000 });
     const hang = async (path: string): Promise<void> => {
       const answer = codeOf(files.stat(path));
@@ -250,7 +250,7 @@ describe('GuardedFiles', () => {
     expect(await lost).toBe('ESRCH');
   });
 
-  it('uses another helper process if the current one has announced its end', async () => {
+  it('GuardedFiles uses another helper process if the current helper has closed its channel', async () => {
     const { clock, files, helpers } = setUp();
     const first = files.realpath('/a');
     await clock.settle();
@@ -320,7 +320,7 @@ describe('GuardedFiles: directories that a helper process holds open', () => {
     second?.calls.at(-1)?.resolve(null);
     await closedToo;
     expect([released(second), second?.killed]).toEqual([['/other'], false]);
-    // A second close has no effect.
+    // Closing the place a second time has no effect.
     await again.close();
     expect(released(second)).toEqual(['/other']);
   });

@@ -20,7 +20,7 @@ describe('the mount table', () => {
   it.each([
     ['mount options', 'rw,seclabel - ext4 x rw'],
     ['options of the file system', 'rw shared:1 - ext4 x rw,seclabel,relatime'],
-  ])('shows that files can have SELinux labels if seclabel is in the %s', (_where, rest) => {
+  ])('the mount table shows that files can have SELinux labels if seclabel is in the %s', (_where, rest) => {
     expect(parseMounts(`1 0 0:1 / / ${rest}`)[0]?.takesLabels).toBe(true);
     expect(parseMounts(`1 0 0:1 / / ${rest.replace('seclabel', 'noseclabel')}`)[0]?.takesLabels).toBeUndefined();
   });
@@ -91,7 +91,7 @@ describe('the mount table', () => {
     ['a process whose root is no mount', '/data', mounts([2, 1, '/data']), undefined],
     ['two roots', '/data', mounts([1, 0, '/'], [3, 2, '/']), undefined],
     ['a table that is a circle', '/data', mounts([1, 2, '/'], [2, 1, '/']), undefined],
-  ])('finds the mount of a path: %s', (_name, path, table, id) => {
+  ])('MountTable finds the mount of a path (%s) with ID $3', (_name, path, table, id) => {
     expect(new MountTable(table).of(path)?.id).toBe(id);
   });
 
@@ -100,13 +100,10 @@ describe('the mount table', () => {
     ...['nfs', 'nfs4', 'cifs', 'smb3', '9p', 'ceph', 'virtiofs', 'autofs', 'fuse', 'fuseblk', 'fuse.sshfs', 'lustre']
       .concat('gfs2', 'efivarfs', 'ecryptfs', '', 'none')
       .map((type) => [type, false] as const),
-  ])(
-    'whether the file system type %s is served by the kernel without another server or program: %s',
-    (type, served) => {
-      expect(isKernelServed(type)).toBe(served);
-      expect(isKernelServed(undefined)).toBe(false);
-    },
-  );
+  ])('the kernel serves the file system type %s without another server or program: %s', (type, served) => {
+    expect(isKernelServed(type)).toBe(served);
+    expect(isKernelServed(undefined)).toBe(false);
+  });
 });
 
 const MOUNTS = new MountTable([

@@ -79,7 +79,7 @@ describe('removeAll of nodeFileSystem', () => {
   it('removeAll deletes trees that are deeper than the longest path', async () => {
     await using fixture = await temporary();
     const deep = Array.from({ length: 60 }, () => 'd'.repeat(100));
-    // Built bottom up in two halves, since no single path may name the whole.
+    // The tree is created in two halves, because its longest path exceeds the kernel's limit for a path.
     await fs.mkdir(join(fixture.root, 'upper', ...deep.slice(0, 35)));
     await fs.mkdir(join(fixture.root, 'lower', ...deep.slice(35)));
     await fs.rename(join(fixture.root, 'lower'), join(fixture.root, 'upper', ...deep.slice(0, 35), 'lower'));
@@ -123,7 +123,7 @@ describe('removeAll of nodeFileSystem', () => {
     try {
       execFileSync('chattr', ['+i', join(fixture.root, 'tree/sub/700')], { stdio: 'ignore' });
     } catch {
-      // The file system does not support the immutable flag, or the user may not set it: the tree can be removed
+      // If the file system does not support the immutable flag or the user may not set it, the tree can be removed
       // completely.
       expect(await codeOf(fs.removeAll(join(fixture.root, 'tree')))).toBe('none');
       return;

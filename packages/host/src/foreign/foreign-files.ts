@@ -8,7 +8,7 @@ import type { FileSystemSize } from '../helper/protocol.ts';
  * fail with ETIMEDOUT immediately.
  */
 export interface ForeignFiles {
-  /** Follows symlinks. */
+  /** Returns the state of the file at a path; symlinks are followed. */
   stat(path: string, signal?: AbortSignal): Promise<FileStat>;
   lstat(path: string, signal?: AbortSignal): Promise<FileStat>;
   realpath(path: string, signal?: AbortSignal): Promise<string>;

@@ -27,7 +27,7 @@ export interface GuardedFilesComponents {
 /** Calls that do not block, for file systems that the kernel serves from memory. */
 export interface KernelServedFiles {
   statfs(path: string): Promise<FileSystemSize>;
-  /** Returns `undefined` if the path is not a symlink. */
+  /** Returns the target of a symlink; `undefined` if the path is not a symlink. */
   readLink(path: string): Promise<string | undefined>;
 }
 
@@ -128,7 +128,7 @@ export class GuardedFiles implements ForeignFiles {
     const args = [directory, path, makeDirectories ? 1 : 0] as const;
     const { value, release } = await this.#guarded(`${directory}/${path}`, signal, async (place) => {
       const held = await this.#inTurn('holdBeneath', directory, place, () => this.#hold(args, place));
-      // The caller has aborted and will not release the place.
+      // The caller has aborted and will not release the held place, so the place is released here.
       if (signal?.aborted) await held.release();
       return held;
     });
@@ -159,7 +159,10 @@ export class GuardedFiles implements ForeignFiles {
     return await (signal === undefined ? answer : abortable(answer, signal));
   }
 
-  /** @returns `undefined` if a helper must be used */
+  /**
+   * Returns the size of a file system, read in this process; `undefined` if a helper process must read it.
+   * @returns `undefined` if a helper must be used
+   */
   async #statfsHere(path: string, place: string, mounts: Mounts): Promise<FileSystemSize | undefined> {
     const { here } = this.#components;
     if (here === undefined || this.#suspicions.has(place) || !isKernelServed(mounts.of(path)?.type)) return undefined;
@@ -171,7 +174,7 @@ export class GuardedFiles implements ForeignFiles {
       return await this.#callsHere.run(place, call, () => this.#late('statfs', path, place));
     } catch (error) {
       const code = errorCode(error);
-      // Reports the error as a helper process does: as an error of `statfs`, whichever step failed.
+      // Reports an error of any step as an error of `statfs`, as a helper process does.
       throw code === undefined || code === 'ETIMEDOUT' ? error : systemError(code, 'statfs', path);
     }
   }
@@ -192,7 +195,7 @@ export class GuardedFiles implements ForeignFiles {
     }
   }
 
-  /** @throws ETIMEDOUT or EAGAIN if no call may be made now */
+  /** Checks that a call to the place may be made now. @throws ETIMEDOUT or EAGAIN if not */
   #check(place: string, underWay: number, name: string, path: string): void {
     const nowMs = this.#components.clock.monotonic();
     const suspicion = this.#suspicions.get(place);
@@ -201,7 +204,7 @@ export class GuardedFiles implements ForeignFiles {
       const detail = `its file system did not answer; the next attempt is in ${inSeconds} s at the earliest`;
       throw systemError('ETIMEDOUT', name, path, detail);
     }
-    // Prevents one place from using up all helpers.
+    // A place in which a helper process still hangs gets no further call, so that one place cannot use up all helpers.
     if (this.#helpers.isStuck(place)) {
       throw systemError(
         'ETIMEDOUT',

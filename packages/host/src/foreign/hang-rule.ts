@@ -8,7 +8,7 @@ export interface Suspicion {
 
 /**
  * Delay after the first call that a file system did not answer, before the next call to the same file system. Each
- * further one doubles the delay.
+ * further unanswered call doubles the delay.
  */
 const FIRST_BACK_OFF_MS = 10_000;
 export const LONGEST_BACK_OFF_MS = 300_000;
@@ -28,7 +28,7 @@ export function suspect(before: Suspicion | undefined, nowMs: number): Suspicion
   return { hangs, refusedUntilMs: nowMs + backOffMs };
 }
 
-/** Returns whether the last failure is so long ago that the place counts as any other. */
+/** Returns whether the last unanswered call is so long ago that the place no longer counts as suspected. */
 export function isOld({ refusedUntilMs }: Suspicion, nowMs: number): boolean {
   return nowMs - refusedUntilMs > LONGEST_BACK_OFF_MS;
 }

@@ -3,15 +3,18 @@
  * the kernel has their usage in memory.
  */
 const ON_DISKS = ['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'zfs', 'bcachefs', 'jfs', 'nilfs2', 'reiserfs'];
-/** File systems on removable media, whose usage the kernel also has in memory. `fuseblk` is left out: a process serves it. */
+/**
+ * File systems on removable media, whose usage the kernel also has in memory. The list omits `fuseblk`, which a user
+ * process serves.
+ */
 const ON_MEDIA = ['vfat', 'msdos', 'exfat', 'ntfs3', 'hfsplus', 'iso9660', 'udf'];
 /** Read-only images. Their size never changes and is read at mount time. */
 const OF_IMAGES = ['squashfs', 'erofs', 'cramfs'];
 /** File systems that exist only in memory. */
 const IN_MEMORY = ['tmpfs', 'ramfs', 'rootfs', 'devtmpfs'];
 /**
- * An overlay asks the file system of its upper layer. For the root of a container in which a kubelet runs, that is a
- * disk. If it is not, the deadline applies.
+ * Overlay mounts. A call to an overlay calls the file system of its upper layer. If a kubelet runs in a container, the
+ * upper layer of the container's root is usually on a disk. Otherwise a hanging call ends at its deadline.
  */
 const OVER_OTHERS = ['overlay'];
 

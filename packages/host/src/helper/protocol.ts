@@ -25,7 +25,7 @@ export interface GivenTree {
 
 /** Calls of a helper process, with their arguments and results. */
 export interface HelperCalls {
-  /** Follows symlinks. */
+  /** Returns the state of the file at a path; symlinks are followed. */
   stat: { readonly args: readonly [path: string]; readonly value: FileStat };
   lstat: { readonly args: readonly [path: string]; readonly value: FileStat };
   realpath: { readonly args: readonly [path: string]; readonly value: string };

@@ -131,7 +131,7 @@ export class MemoryFileSystem implements FileSystem {
     this.#tree.bind(node, this.#tree.existing(path, false, 'mount'));
   }
 
-  /** @throws EINVAL if nothing is mounted at the path */
+  /** Removes the mount at the path. @throws EINVAL if nothing is mounted there */
   unmount(path: string): void {
     this.#tree.unmount(this.#tree.existing(path, false, 'umount'));
   }
