@@ -27,7 +27,7 @@ import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 
 /** Dependencies of a {@link FakeApiServer}. */
 export interface FakeApiServerComponents {
-  /** Default: the system clock. */
+  /** Clock of the server, for timestamps and timeouts. Default: the system clock. */
   readonly clock?: Clock;
   /**
    * Source of UIDs, generated names and watch timeouts: the same seed gives the same values. Default: the system's
@@ -303,7 +303,7 @@ export class FakeApiServer implements HttpTransport {
     }
     if (storage === 'namespaces' || type === 'DELETED') {
       const name = storage === 'namespaces' ? key : (key.split('/')[0] ?? '');
-      // Deferred until the current write has completed.
+      // The removal of the namespace is deferred until the current write has completed.
       queueMicrotask(() => removeEmptyNamespace(store, name, NAMESPACED));
     }
   }

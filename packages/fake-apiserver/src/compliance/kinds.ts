@@ -17,7 +17,7 @@ function involved(scene: Scene): Record<string, string> {
   return { kind: 'Pod', name: scene.name(), namespace: scene.namespace, apiVersion: 'v1', uid: 'some-uid' };
 }
 
-/** Examinations of the kinds other than pods that a node uses. */
+/** Compliance cases about the kinds other than pods that a node uses. */
 export const kindExaminations: readonly Examination[] = [
   [
     'a lease can be renewed only with its latest resource version',

@@ -12,7 +12,7 @@ export interface AccessAttributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Set if the request is not for a resource. */
+  /** Path of a request that is not for a resource; otherwise ''. */
   readonly path: string;
 }
 
@@ -80,7 +80,7 @@ function userInfo({ name, uid, groups, extra }: UserInfo): JsonObject {
   return { username: name, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) };
 }
 
-/** @throws ApiFailure 422 */
+/** Checks that a SubjectAccessReview names one action and a subject. @throws ApiFailure 422 if not */
 function checkSubject(spec: JsonObject, user: UserInfo): void {
   const about = [spec.resourceAttributes, spec.nonResourceAttributes].filter(isObject).length;
   const errors = [];
