@@ -5,7 +5,7 @@ import type { Logger } from '@node-agent/telemetry';
 import type { CgroupTree } from './group-reader.ts';
 import type { PodReference } from './summary.ts';
 
-/** Methods of the container runtime that are used. */
+/** Methods of the container runtime that the stats are read with. */
 export type StatsCri = Pick<
   RuntimeService & ImageService,
   | 'listPodSandbox'
@@ -70,9 +70,9 @@ export interface StatsComponents {
   readonly trees?: Pick<FileSystem, 'usage'>;
   /** Returns the usage of a pod's volumes. Default: none. */
   readonly volumeUsage?: (pod: PodReference) => readonly VolumeFigures[];
-  /** Default: the system clock. */
+  /** Clock for timestamps, ages and timeouts. Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: no logging. */
+  /** Logger for parts of the stats that cannot be read. Default: no logging. */
   readonly logger?: Logger;
 }
 
@@ -80,7 +80,7 @@ export interface StatsOptions {
   readonly nodeName: string;
   /** The kubelet's root directory, for example `/var/lib/kubelet`; its file system is the node's. */
   readonly rootDirectory: string;
-  /** For example `/var/log/pods`. */
+  /** Directory with the logs of pods, for example `/var/log/pods`. */
   readonly podLogsDirectory: string;
   /**
    * Path of the cgroup of all pods, in the cgroup driver's notation; a function is called each time. Default:

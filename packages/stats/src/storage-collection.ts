@@ -105,12 +105,12 @@ async function filesOfPods(
 ): Promise<Pick<StorageCollection, 'logs' | 'podFiles'>> {
   const logs = new Map<string, FileUse>();
   const podFiles = new Map<string, readonly FileUse[]>();
-  // Sequential, because only the caller of the summary waits for it.
+  // The pods are read one after another, because only the caller of the summary waits for the result.
   for (const { ref, containers } of pods) {
     signal.throwIfAborted();
     const { namespace, name, uid } = ref;
     const directory = `${podLogsDirectory}/${namespace}_${name}_${uid}`;
-    // A failure affects only the stats of this file.
+    // If a file cannot be read, only the usage of this file is missing.
     const orNone = (asked: Promise<FileUse | undefined>): Promise<FileUse | undefined> =>
       asked.catch((err: unknown) => {
         logger.warn({ err, pod: `${namespace}/${name}` }, 'Failed to read files of a pod, not counting them');

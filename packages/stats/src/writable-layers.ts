@@ -25,7 +25,7 @@ interface Measured {
   readonly use: FileUse;
 }
 
-/** Number of layers measured in parallel, and timeout for one. */
+/** Number of layers that are measured in parallel. */
 const AT_ONCE = 4;
 const DEADLINE_MS = 10_000;
 
@@ -37,7 +37,7 @@ const DEADLINE_MS = 10_000;
  */
 export class WritableLayers {
   readonly #components: Components;
-  /** Results with the monotonic time of the measurement. */
+  /** Usage by container id, with the monotonic time of the measurement. */
   #measured: ReadonlyMap<string, Measured> = new Map();
 
   constructor(components: Components) {

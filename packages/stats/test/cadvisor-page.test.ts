@@ -171,7 +171,7 @@ describe('/metrics/cadvisor page', () => {
         'container_ulimits_soft -1',
       ],
     ],
-  ])('series of a cgroup with %s', (_what, figures, expected) => {
+  ])('the series of a cgroup with %s are $2', (_what, figures, expected) => {
     expect(shownOf(figures)).toEqual(expected);
   });
 
@@ -228,7 +228,7 @@ describe('/metrics/cadvisor page', () => {
       expect.stringMatching(/^="\/dev\/sda1",id="\/kubepods.* 3003 /),
       expect.stringMatching(/^="\/dev\/sdb1",id="\/",.* 8001 /),
     ]);
-    // A device that only a container has used is missing in the root cgroup.
+    // If only a container has used a device, the root cgroup has no count of the device.
     const apart = page([whole], { fileSystems: [disk] });
     expect(linesOf(apart, 'container_fs_reads_total{')).toHaveLength(2);
   });

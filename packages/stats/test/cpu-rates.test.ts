@@ -15,7 +15,7 @@ describe('usageNanoCores', () => {
     ['a usage above all CPUs', { usageNs: 0, atNs: 0 }, { usageNs: 50 * S, atNs: 10 * S }, undefined],
     ['readings too far apart', { usageNs: 0, atNs: 0 }, { usageNs: S, atNs: 601 * S }, undefined],
     ['NaN', { usageNs: Number.NaN, atNs: 0 }, { usageNs: 1, atNs: 10 }, undefined],
-  ])('usageNanoCores of %s', (_what, before, now, expected) => {
+  ])('usageNanoCores for %s returns $3', (_what, before, now, expected) => {
     expect(usageNanoCores(before, now, 2)).toBe(expected);
   });
 

@@ -49,7 +49,7 @@ describe('shared collection', () => {
     expect(begun()).toBe(2);
   });
 
-  it('N2: a collection that started before the call is not fresh, and callers that request fresh stats share the next one', async () => {
+  it('N2: callers that request fresh stats do not share a collection that already runs, but share the next one', async () => {
     const { ends, shared, begun } = made();
     const old = shared.get({}, signal);
     const fresh = [shared.get({ fresh: true }, signal), shared.get({ fresh: true }, signal)];
@@ -124,7 +124,7 @@ describe('faulty sources of stats', () => {
     await expect(provider.resourceSummary({ fresh: true }, signal)).rejects.toThrow('failed to list pod stats: gone');
   });
 
-  it('gives up a runtime that hangs after 10 s', async () => {
+  it('cadvisorMetrics reports a scrape error after 10 s if the runtime hangs', async () => {
     const { world, provider } = await node();
     world.trouble = () => new Promise<never>(() => {});
     const asked = provider.cadvisorMetrics(signal);

@@ -19,7 +19,7 @@ describe('cgroup v1 stats', () => {
         'cpu.cfs_quota_us': '50000\n',
         'cpu.cfs_period_us': '100000\n',
         'memory.usage_in_bytes': '3000\n',
-        // Values of the cgroup alone, and totals that include its descendants.
+        // The file has values of the cgroup alone, and totals that include its descendants.
         'memory.stat': [
           ...['cache 901', 'rss 902', 'mapped_file 903', 'swap 904', 'active_file 905', 'inactive_file 906'],
           ...['pgfault 15', 'pgmajfault 12', 'total_cache 31', 'total_rss 700', 'total_mapped_file 17'],

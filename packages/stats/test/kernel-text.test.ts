@@ -26,7 +26,7 @@ describe('kernel numbers', () => {
     ['max', undefined],
     ['0x10', undefined],
     [undefined, undefined],
-  ])('count converts a text of the kernel to a number: %j', (text, expected) => {
+  ])("count converts the kernel's text %j to %j", (text, expected) => {
     expect(count(text)).toBe(expected);
   });
 
@@ -39,7 +39,7 @@ describe('kernel numbers', () => {
     ['4611686018427387904', 2 ** 62],
     [undefined, undefined],
     ['none', undefined],
-  ])('limit reads %j', (text, expected) => {
+  ])("limit converts the kernel's text %j to $1", (text, expected) => {
     expect(limit(text)).toBe(expected);
   });
 
@@ -124,7 +124,7 @@ describe('cgroup names and paths', () => {
     ['kubepods-burstable.slice', undefined],
     ['pod', undefined],
     ['dev-hugepages.mount', undefined],
-  ])('podUidOfGroup reads the pod UID from %s', (name, uid) => {
+  ])('podUidOfGroup returns for the cgroup name %s: %s', (name, uid) => {
     expect(podUidOfGroup(name)).toBe(uid);
   });
 
@@ -133,7 +133,7 @@ describe('cgroup names and paths', () => {
     ['crio-abc.scope', 'abc'],
     ['abc.scope', 'abc'],
     ['abc', 'abc'],
-  ])('containerIdOfGroup reads the container ID from %s', (name, id) => {
+  ])('containerIdOfGroup returns for the cgroup name %s: %s', (name, id) => {
     expect(containerIdOfGroup(name)).toBe(id);
   });
 });

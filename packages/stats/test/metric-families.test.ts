@@ -103,7 +103,7 @@ describe('/metrics/resource page', () => {
       { name: 'main', startTime: null, swap: { time: null, swapUsageBytes: 7 } },
       ['container_swap_usage_bytes 7'],
     ],
-  ])('/metrics/resource series of a container %s', (_what, container, expected) => {
+  ])('the /metrics/resource series of a container %s are $2', (_what, container, expected) => {
     const summary = { node: NODE, pods: [{ podRef: WEB, startTime: null, containers: [container] }] };
     const lines = linesOf(resourceMetrics(summary)).map((line) => line.replace(/\{.*\}/, ''));
     expect(lines).toEqual([...expected, 'resource_scrape_error 0']);
@@ -257,7 +257,7 @@ describe('runtimeMetrics', () => {
     expect(families({}, ...told).map(({ type, samples }) => [type, samples.map(({ value }) => value)])).toEqual([
       ['gauge', [2, 3]],
     ]);
-    // Label values that are equal only after concatenation are different.
+    // Two lists of label values that become equal by concatenation are still different series.
     const two = families({ labelKeys: ['a', 'b'] }, metric('m', ['x', 'yz'], 1), metric('m', ['xy', 'z'], 2));
     expect(two[0]?.samples).toHaveLength(2);
   });

@@ -119,7 +119,7 @@ describe.each([1, 2] as const)('/metrics/cadvisor from cgroup v%s', (version) =>
     const network = text.filter((line) => line.startsWith('container_network_receive_bytes_total{'));
     const sandbox = `{${own('', '', SANDBOX, 'registry.k8s.io/pause:3.10')}interface="eth0",name="${SANDBOX}",namespace="default",pod="web"}`;
     expect(network).toContain(`container_network_receive_bytes_total${sandbox} 10${AT}`);
-    // One series for the root and one for the sandbox: containers do not repeat the network.
+    // Only the root and the sandbox have a network series, because the containers share the sandbox's network.
     expect(network).toHaveLength(2);
     expect(text.filter((line) => line.includes('id="/kubepods"')).length).toBeGreaterThan(10);
   });
@@ -146,7 +146,7 @@ describe('stats provider metrics', () => {
     const text = await provider.cadvisorMetrics(signal);
     expect(text).toMatch(/^container_fs_usage_bytes\{container="",device="\/dev\/vda1",id="\/".*\} 400 /m);
     expect(text).toMatch(/^container_fs_io_time_seconds_total\{.*\} 4 /m);
-    // The root cgroup's count of a device is used, so the device's own count does not add another series.
+    // The root cgroup's count of a device is used, so the count from the device itself adds no other series.
     expect(text.match(/^container_fs_reads_total\{.*id="\/",.*$/gm)).toEqual([expect.stringMatching(/\} 1 \d+$/)]);
     expect(text).not.toContain('tmpfs');
   });

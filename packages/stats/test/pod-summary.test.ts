@@ -107,7 +107,7 @@ describe('podStats', () => {
       ],
     });
     expect(stats.containers[1]?.cpu).not.toHaveProperty('usageNanoCores');
-    // Only CPU and memory were requested.
+    // The stats have no other fields, because only CPU and memory were requested.
     expect(Object.keys(stats)).toEqual(['podRef', 'startTime', 'containers', 'cpu', 'memory', 'swap']);
     expect(Object.keys(stats.containers[0] ?? {})).toEqual(['name', 'startTime', 'cpu', 'memory', 'swap']);
   });
@@ -145,7 +145,7 @@ describe('podStats', () => {
     expect(second).toMatchObject({ cpu: { usageCoreNanoSeconds: 12, usageNanoCores: 73 }, io: { time: LATER } });
     // The pod has no cgroup either, so its value is the sum of its containers.
     expect(podStats(pod, some, told({ containers })).cpu?.usageCoreNanoSeconds).toBe(312);
-    // A pod without any cgroup.
+    // The stats of the runtime are used for a pod without any cgroup.
     const lost = collection([], { podGroups: { parents: [], pods: new Map() } });
     expect(podStats(pod, lost, told({ containers })).cpu?.usageCoreNanoSeconds).toBe(23);
   });
@@ -262,7 +262,7 @@ describe('disk usage of a pod', () => {
     ['at the same time', 0, { time: TIME, usedBytes: 1, inodesUsed: 10 }],
     ['newer', 7000, { time: LATER, usedBytes: 77, inodesUsed: 7 }],
   ])(
-    "uses the measured layer usage only if it is not older than the runtime's; measured: %s",
+    "uses the measured layer usage only if it is newer than the runtime's; the measured usage is %s",
     (_what, laterMs, rootfs) => {
       const containers = new Map([['c1', ofContainer({ writableLayer: layer('/layers', 1, 10) })]]);
       const measured = new Map([['c1', { atMs: AT_MS + laterMs, usedBytes: 77, inodesUsed: 7 }]]);
