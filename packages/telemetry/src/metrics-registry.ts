@@ -58,7 +58,7 @@ export class MetricsRegistry implements Metrics {
     return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
   }
 
-  /** Returns the existing metric if the name is already registered with the same type and labels. */
+  /** Creates and registers a metric, or returns the existing metric with the same name, type and labels. */
   #make<M extends Family>(options: MetricOptions<string>, type: Family['type'], make: () => M): M {
     const { name, labels = [] } = options;
     const known = this.#families.get(name);
