@@ -68,7 +68,10 @@ export class ProxyServer {
   }
 }
 
-/** Notices that a waiting client has gone: a stream whose data nothing reads does not end by itself. */
+/**
+ * Reads from the socket of a waiting client while no data is buffered, because the end of an unread socket is not
+ * noticed otherwise.
+ */
 function endIfEmpty(this: Socket): void {
   if (this.readableLength === 0) this.read();
 }

@@ -1,11 +1,11 @@
-/** Value of a flag: once, several times, as a boolean or as an integer. */
+/** Type of a flag's value: one text, several texts, a boolean or an integer. */
 type FlagType = 'text' | 'texts' | 'boolean' | 'integer';
 
 /** Definition of a flag. */
 interface FlagRule {
   readonly type: FlagType;
   readonly meaning: string;
-  /** Default value as it would be written; absent if the flag is required or has no default. */
+  /** Default value, written as on the command line; absent if the flag is required or has no default. */
   readonly default?: string;
 }
 
