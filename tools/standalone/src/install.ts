@@ -7,7 +7,7 @@ import type { Say } from './runtimes/node-runtime.ts';
 /**
  * Makes sure that a private container runtime can be started. On a Debian-like distribution, installs the packages of
  * missing programs, after printing a message.
- * @param further names of further programs that must be there, each the name of its package, too
+ * @param further names of further programs that must be installed; each name is also the name of the package
  * @returns the reason why a private runtime cannot be started, or `undefined` if it can
  */
 export async function ensurePrograms(

@@ -76,7 +76,7 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
     await runtime.end(surroundings.hurry, (left) => view.update(left));
   });
   for (const line of [`node-agent: ${headline}, in ${places.runDir}`, ...notes]) say(line);
-  // Removes the volumes of a run that was killed. The containers that used them are gone by now.
+  // Removes the volumes of a run that was killed. The containers that used these volumes have already been removed.
   await removeWithMounts(places.kubeletRoot);
   say(`runtime ready at ${runtime.endpoint} after ${seconds(startedAt)}`);
   const manifests = await manifestsFor(flags, places, runtime, say);

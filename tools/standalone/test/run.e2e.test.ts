@@ -45,7 +45,7 @@ let runDir = '';
 let runs: Run[] = [];
 
 beforeEach(async () => {
-  // Not below a deep temporary directory, because it contains sockets.
+  // The run directory is not below a deep temporary directory, because it contains sockets.
   runDir = await mkdtemp('/tmp/na-run-');
 });
 
@@ -93,7 +93,10 @@ function bootstrapScript(): string {
 
 const SETTLED = ['clock', 'crasher', 'shared'].map(running);
 
-/** Line of a pod that has started, which may also happen between two reads. */
+/**
+ * Matches the line that reports a pod as Running. Between two reads of its status, the pod may be new or change its
+ * phase.
+ */
 function running(pod: string): RegExp {
   return new RegExp(`${pod}-\\S+: (new, |phase \\S+ -> )Running`);
 }
@@ -157,7 +160,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
         child.kill('SIGINT');
       },
     ],
-  ])('leaves nothing running or mounted after %s', async (_how, end) => {
+  ])('npm start leaves nothing running or mounted after %s', async (_how, end) => {
     const run = start('--runtime', 'fake');
     for (const pattern of SETTLED) await run.says(pattern);
     end(run);
@@ -165,7 +168,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('leaves nothing running or mounted when its parent is killed', async () => {
+  test('npm start leaves nothing running or mounted when its parent process is killed', async () => {
     const args = [...FLAGS, PROGRAM, '--run-dir', runDir, '--runtime', 'fake'];
     // The shell has a second command, so that it stays the parent process.
     const run = new Run(args, ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
@@ -177,7 +180,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test("stops on a SIGINT that only the npm script's process receives", async () => {
+  test("npm start stops on a SIGINT that only the npm script's process receives", async () => {
     const run = new Run(['-e', bootstrapScript()]);
     runs.push(run);
     for (const pattern of SETTLED) await run.says(pattern);
@@ -188,7 +191,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
   });
 
   test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
-    'stops when the shell between npm and the program was ended by %s',
+    'npm start stops when %s ends the shell between npm and the program',
     async (signal) => {
       const run = new Run(['-e', bootstrapScript()], ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
       runs.push(run);
@@ -223,7 +226,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(second.output).toMatch(/another node is running in/);
   });
 
-  test("exits with the end of the kubelet's log if the kubelet keeps exiting", async () => {
+  test("npm start exits with the end of the kubelet's log if the kubelet keeps exiting", async () => {
     let output = '';
     const exitCode = await runStandalone(['--runtime', 'fake', '--run-dir', runDir], {
       output: { write: (text: string) => (output += text) },
@@ -247,7 +250,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(output).toContain(`--cert-dir=${runDir}/`);
   });
 
-  test('exits when every pod is running with --once-ready', async () => {
+  test('npm start with --once-ready exits when every pod is running', async () => {
     const run = start('--runtime', 'fake', '--once-ready');
     expect(await run.exit).toBe(0);
     expect(run.output).toMatch(/every pod is running after/);

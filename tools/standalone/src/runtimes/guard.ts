@@ -45,8 +45,8 @@ function withLabel(request: object, field: string, labels: string, run: string):
 }
 
 /**
- * Returns whether an event belongs to a pod of the run. Also true for an event without a sandbox status: the pod is
- * gone, and its labels are unknown.
+ * Returns whether an event belongs to a pod of the run. Also returns true for an event without a sandbox status,
+ * because the pod no longer exists and its labels are unknown.
  */
 export function isOwnEvent(
   { podSandboxStatus }: Pick<ContainerEventResponse, 'podSandboxStatus'>,
