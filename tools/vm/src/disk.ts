@@ -10,7 +10,10 @@ import type { MachineImage } from './qemu.ts';
 
 /** Debian release of the guest: its systemd and kernel use cgroup v2 only. */
 const SUITE = 'trixie';
-/** Must be increased when {@link buildDisk} changes in a way that the hashed inputs do not show. */
+/**
+ * Revision of the build. It must be increased when {@link buildDisk} changes in a way that the hashed inputs do not
+ * show.
+ */
 const REVISION = 1;
 /** Debian packages that building and running a machine requires, with a program of each. */
 const TOOLS = [

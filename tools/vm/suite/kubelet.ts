@@ -10,11 +10,11 @@ import { binaries, KUBELET } from './guest-binaries.ts';
 import { groupsBelow, propertyOf, run, systemd, textOf, textsOf } from './machine.ts';
 
 const { signal } = new AbortController();
-/** An emulated machine on busy CPUs needs minutes instead of seconds. */
+/** Time limit of a test. An emulated machine on busy CPUs needs minutes instead of seconds. */
 const TIMEOUT = { timeout: 2_700_000 };
 const IMAGE = 'node-agent.local/busybox:1';
 const MI = 1024 ** 2;
-/** Space that can be written until the disk is too full. */
+/** Number of bytes that can be written until the free space is below the eviction threshold. */
 const DISK_ROOM = 256 * MI;
 
 function pod(name: string, script: string, resources: object = {}, more: object = {}): ManifestPod {
@@ -175,7 +175,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
       return values;
     };
     const before = await read();
-    // The page may show values that were collected a moment ago.
+    // The page may reuse values that were collected up to 5 s ago. After the pause, its values are newer than `before`.
     await sleep(6000);
     const reported = samplesOf(await side.page('/metrics/cadvisor'), labels);
     const summary = JSON.parse(await side.page('/stats/summary'));
@@ -245,7 +245,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     assert.deepEqual(await Promise.all(names.map(async (name) => containerOf(await side.pod(name)))), before);
     assert.deepEqual(await all(), limits);
     say('the kubelet runs again');
-    // This pod needs the re-executed systemd.
+    // The cgroup of this pod is created by the re-executed systemd.
     await side.write(pod('late', FOREVER, { requests: { cpu: '20m' } }));
     await side.running(['late'], signal);
     uids.set('late', (await side.pod('late'))?.metadata.uid ?? '');

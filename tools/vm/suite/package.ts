@@ -7,7 +7,7 @@ import { buildImage } from '@node-agent/tools-containerd';
 import { propertyOf, run } from './machine.ts';
 
 const HOST = '/mnt/host';
-/** An emulated machine on busy CPUs needs minutes instead of seconds. */
+/** Time limit of a test. An emulated machine on busy CPUs needs minutes instead of seconds. */
 const TIMEOUT = { timeout: 7_000_000 };
 const IMAGE = 'node-agent.local/busybox:1';
 const CONFIGURATION = '/etc/kubernetes/kubelet.yaml';
@@ -163,7 +163,10 @@ async function filesOfMachine(): Promise<ReadonlySet<string>> {
   return new Set((await run('sh', '-c', script)).split('\n'));
 }
 
-/** Waits for at least half an hour. Each question starts a program, which takes CPU time from the kubelet. */
+/**
+ * Waits until `ask` returns true, for at least half an hour. The pauses are long, because each check starts a program,
+ * which takes CPU time from the kubelet.
+ */
 async function until(what: string, ask: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 360; tries++) {
     if (await ask()) return;
