@@ -32,7 +32,7 @@ export function listRefusal(
     readonly group: string;
     readonly verb: 'get' | 'list';
     readonly where: string;
-    /** Absent for a list. */
+    /** Name of the requested workload; absent for a list. */
     readonly name?: string;
   },
 ): WhyError {

@@ -54,7 +54,7 @@ describe('several kubeconfigs', () => {
   });
 });
 
-describe('the kubeconfig that is taken', () => {
+describe('selection of the kubeconfig', () => {
   let directory = '';
   const file = (name: string): string => join(directory, name);
   const server = async (environment: Record<string, string>, kubeconfig?: string): Promise<string> =>
