@@ -17,7 +17,7 @@ import { HeaderPacker } from '../src/header-block.ts';
 import { SpdyConnection, type SpdyConnectionOptions, SpdyError, type SpdyStream } from '../src/index.ts';
 import { deflater, headerBlock } from './deflater.ts';
 
-/** Two ends of a connection. The streams that the server accepts go to `onStream`. */
+/** Returns two ends of a connection. Streams that the client opens are passed to `onStream` of the server. */
 function pair(onStream: (stream: SpdyStream) => boolean): {
   client: SpdyConnection;
   server: SpdyConnection;
