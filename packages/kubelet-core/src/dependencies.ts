@@ -50,7 +50,7 @@ export interface Dependencies {
   readonly apiStatusChanged?: (uid: string) => void;
   /** Receives every pod as a source shows it, and the UIDs of pods that are gone. */
   readonly startup?: { observed(pod: Pod): void; forget(uid: string): void };
-  /** Creates and deletes mirror pods. Absent if there is no API server. */
+  /** Creates and deletes mirror pods; absent if there is no API server. */
   readonly mirrorPods?: MirrorPodsPort;
   readonly volumes: VolumesPort;
   /**
@@ -63,9 +63,9 @@ export interface Dependencies {
   /** Manager of the pods' cgroups. If absent, the runtime chooses the cgroups of pods. */
   readonly cgroups?: PodCgroupsPort;
   readonly containerGc: ContainerGcPort;
-  /** Manager of the host ID ranges of pods. Absent if pods get no user namespaces. */
+  /** Manager of the host ID ranges of pods; absent if pods get no user namespaces. */
   readonly userNamespaces?: UserNamespacesPort;
-  /** Manager of device plugins, see package `device-manager`. Absent if the node has no devices. */
+  /** Manager of device plugins (package `device-manager`); absent if the node has no devices. */
   readonly devices?: { health(): string | undefined };
   /** Manager of ResourceClaims, see package `dra`. If absent, pods with ResourceClaims are rejected. */
   readonly claims?: PodClaimsPort;
@@ -73,7 +73,7 @@ export interface Dependencies {
   readonly imageGc?: ImageGcPort;
   /** Eviction manager. If absent, pods are never evicted. */
   readonly eviction?: EvictionPort;
-  /** Prober. Its results appear in the pod's status immediately and trigger a sync of the pod (P7). */
+  /** Prober, whose results appear in the pod's status immediately and trigger a sync of the pod (P7). */
   readonly probes?: ProbesPort;
   /** Admit handlers, in the order in which they are called for each new pod. */
   readonly admitHandlers: readonly AdmitHandler[];
@@ -103,7 +103,9 @@ export type ServerName = 'healthz' | 'readOnly' | 'main' | 'admin' | 'podResourc
 /** The part of a kubelet that servers and other components may read. */
 export interface KubeletView {
   health(): KubeletHealth;
-  /** Returns the reasons why the node is not ready, with upstream's messages. The node's Ready condition shows them. */
+  /**
+   * Returns the reasons why the node is not ready, with upstream's messages, which the node's Ready condition shows.
+   */
   readiness(): KubeletReadiness;
   /** Requests the runtime's status now, so that {@link readiness} is current. Never throws because of the runtime. */
   updateRuntimeUp(signal: AbortSignal): Promise<void>;
@@ -132,11 +134,11 @@ export interface KubeletHealth {
   readonly pleg: string | undefined;
   readonly runtime: string | undefined;
   /**
-   * Reason why the runtime did not respond to the last status request. Absent if the runtime responded, or already
+   * Reason why the runtime did not respond to the last status request; absent if the runtime responded, or already
    * counts as down.
    */
   readonly runtimeSilence?: string;
-  /** Problem of the device plugin manager. Absent if the node has no devices. */
+  /** Problem of the device plugin manager; absent if the node has no devices. */
   readonly devicePlugins?: string | undefined;
 }
 

@@ -141,8 +141,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) => volumes.start(ending));
     for (const service of services) group.add((ending) => runService(service, ending));
     // Configuration updates are handled immediately. An update that is delayed until the runtime is healthy again may
-    // be outdated by then (P6). Only the first updates wait for the runtime, so that pods which ran before this kubelet
-    // started are admitted before new pods (N1).
+    // be outdated by then (P6). Only the first configuration updates wait for the runtime, so that pods which ran
+    // before this kubelet started are admitted before new pods (N1).
     const whenever = { always: true };
     group.add((ending) =>
       loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update, ending), ending, whenever),

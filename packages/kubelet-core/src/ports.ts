@@ -51,7 +51,7 @@ export interface MirrorPodsPort {
   reconcile(fullName: string): void;
 }
 
-/** One state machine per pod UID. Implemented by package `pod-workers`. */
+/** Pod workers: one state machine per pod UID. Implemented by package `pod-workers`. */
 export interface PodWorkersPort {
   start(signal: AbortSignal): Promise<void>;
   updatePod(options: UpdatePodOptions): void;

@@ -12,8 +12,8 @@ export interface AdmitHandler {
    */
   admit(pod: Pod, activePods: readonly Pod[], signal: AbortSignal): AdmitResult | Promise<AdmitResult>;
   /**
-   * Decides whether a running pod may get the resources that it requests. Must return immediately. Absent in handlers
-   * that do not restrict resizes.
+   * Decides whether a running pod may get the resources that it requests. Must return immediately. A handler that does
+   * not restrict resizes lacks this method.
    * @param activePods the other pods, with their allocated resources
    */
   resize?(pod: Pod, activePods: readonly Pod[]): AdmitResult;
@@ -29,8 +29,8 @@ export interface AdmitHandler {
    */
   admitted?(pod: Pod): void;
   /**
-   * Releases the resources reserved for a pod that this handler admitted but that will not run. Not called after {@link
-   * admitted}.
+   * Releases the resources reserved for a pod that this handler admitted but that will not run. The method is not
+   * called after {@link admitted}.
    */
   release?(pod: Pod): void;
 }

@@ -48,8 +48,8 @@ const SIGNALS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Returns why a pod is not in the desired state, one line per cause, the most specific cause first. Example:
- * `c: OOMKilled (exit 137), memory limit 20Mi, 2 restarts; next restart in 5 s`. Empty if nothing is wrong.
+ * Returns why a pod is not in the desired state, one line per cause, the most specific cause first. Example: `c:
+ * OOMKilled (exit 137), memory limit 20Mi, 2 restarts; next restart in 5 s`. The list is empty if nothing is wrong.
  */
 export function podCauses(pod: Pod, context: CauseContext): readonly string[] {
   const phase = pod.status?.phase;

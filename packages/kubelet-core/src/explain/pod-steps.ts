@@ -79,7 +79,7 @@ function isBefore({ step, startedAtMs }: PodStep, seenAtMs: number | undefined):
 
 /**
  * Returns the next steps in order, without those in progress: the steps until the pod's containers run and are ready,
- * or, for a terminating pod, until the pod is gone. Empty if nothing is left to do.
+ * or, for a terminating pod, until the pod is gone. The list is empty if nothing is left to do.
  */
 export function nextSteps(
   pod: Pod,

@@ -18,8 +18,8 @@ export interface PodHolding {
 }
 
 /**
- * Returns whether an inactive pod can become active again only if its source shows it again or its UID is reused. This
- * is so if the phase is terminal and the pod never had an allocation or has terminated completely.
+ * Returns whether an inactive pod can become active again only if its source shows it again or its UID is reused.
+ * Returns true if the phase is terminal and the pod never had an allocation or has terminated completely.
  */
 export function staysInactive(pod: Pod, holding: PodHolding): boolean {
   return isTerminal(pod, holding) && (holding.isFinished || !holding.hasAllocation);

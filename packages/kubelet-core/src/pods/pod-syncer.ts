@@ -108,7 +108,7 @@ export class KubeletPodSyncer implements PodSyncer {
     if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
 
     // Running containers are probed, as after a restart, even if the pod's hooks, volumes or network are delayed.
-    // Upstream waits for them.
+    // Upstream waits for hooks, volumes and network first.
     if (lastStatus.containers.some(({ state }) => state === 'running')) this.#deps.probes?.addPod(pod);
     const givenStatus = await this.#finishStarts(pod, lastStatus, signal);
     // The pod has terminated while a hook ran, so none of its containers may start any more (S2).

@@ -64,7 +64,10 @@ export class StartupLatency {
     }
   }
 
-  /** Records that an image pull for a pod has ended, with any outcome. Both times are of the monotonic clock. */
+  /**
+   * Records that an image pull for a pod has ended, with any outcome. The start and end times are of the monotonic
+   * clock.
+   */
   pulled(podUid: string, startedAtMs: number, endedAtMs: number): void {
     const pulls = this.#pods.get(podUid);
     if (Array.isArray(pulls)) pulls.push({ startedAtMs, endedAtMs });

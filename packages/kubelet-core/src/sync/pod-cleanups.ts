@@ -90,7 +90,7 @@ export class PodCleanups {
   }
 
   /**
-   * Restarts terminated static pods that are desired again (P3), although some sources are not ready. This includes
+   * Restarts terminated static pods that are desired again (P3), although some sources are not ready. Also restarts
    * static pods that only the runtime knew when they terminated. A static pod must not wait for the other pod sources,
    * because a source may depend on the static pod. The pod can be the API server itself, whose manifest was changed and
    * changed back (F4).
