@@ -1,7 +1,7 @@
 /**
- * The helper process of this package. It performs calls for its parent that may never return or would block the
- * parent's threads for long. It communicates over Node's child process channel (see `helper/protocol.ts`), and exits
- * when the channel is closed or after a period without requests.
+ * The helper process of this package. The helper performs calls for its parent that may never return or would block the
+ * parent's threads for long. The helper communicates over Node's child process channel (see `helper/protocol.ts`), and
+ * exits when the channel is closed or after a period without requests.
  */
 import { constants } from 'node:fs';
 import * as fsp from 'node:fs/promises';

@@ -6,8 +6,8 @@ import { systemError } from './system-error.ts';
 
 /**
  * Synchronous reads of files that the kernel serves from memory (cgroups, `/proc` of this machine). The thread pool
- * would cost ten times as much as the read itself, and a node has thousands of such files. Not for files on disks. All
- * methods throw system errors.
+ * would cost ten times as much as the read itself, and a node has thousands of such files. These methods must not be
+ * used for files on disks. All methods throw system errors.
  */
 export interface KernelFiles {
   /** Returns the content of a file with one character per byte (Latin 1). @throws EFBIG beyond 64 MiB */

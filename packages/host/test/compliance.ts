@@ -73,7 +73,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(fs.writeFileAtomic(at('nowhere/a'), 'x'))).toBe('ENOENT');
     });
 
-    it('removes temporary files of an earlier process, and keeps those that this process is writing', async () => {
+    it('removeUnfinishedFiles removes temporary files of an earlier process, and keeps those that this process is writing', async () => {
       await fs.writeFile(at('.tmp-1-1'), 'left');
       await fs.writeFile(at('kept'), 'x');
       await fs.mkdir(at('.tmp-directory'));

@@ -23,7 +23,7 @@ class FakeHelper implements Helper {
     reject: (error: unknown) => void;
   }[] = [];
   killed = false;
-  /** Whether the helper has closed its channel. Its exit may be reported later. */
+  /** Whether the helper has closed its channel. The exit of the helper may be reported later. */
   disconnected = false;
   readonly #end = Promise.withResolvers<void>();
   readonly ended: Promise<void> = this.#end.promise;
@@ -39,7 +39,7 @@ class FakeHelper implements Helper {
     this.killed = true;
   }
 
-  /** Ends the process; all its pending calls fail. */
+  /** Ends the helper process; all pending calls of the helper fail. */
   end(): void {
     this.#end.resolve();
     for (const { reject } of this.calls) reject(systemError('ESRCH', 'call', 'helper'));
@@ -225,7 +225,7 @@ describe('GuardedFiles', () => {
     expect(await answer).toBe('a');
   });
 
-  it('K4: keeps no state of file systems whose calls were refused', async () => {
+  it('K4: GuardedFiles keeps no state of file systems whose calls were refused', async () => {
     const { clock, files } = setUp({ maxAbandoned: 1 });
     const hanging = codeOf(files.stat('/nfs/a'));
     await clock.advance(10_000);

@@ -8,7 +8,7 @@ import { sharedMountTable } from '../src/foreign/shared-mount-table.ts';
 import { codeOf } from './compliance.ts';
 
 describe('the mount table', () => {
-  it('reads mount points with blanks and with names that are not valid UTF-8', () => {
+  it('parseMounts reads mount points with blanks and with names that are not valid UTF-8', () => {
     const text =
       '36 35 98:0 / /mnt\\040one rw shared:1 - ext4 /dev/sda rw\n37 36 0:5 / /caf\xe9 rw master:1 - fuse.sshfs a:/b rw\n\nodd';
     expect(parseMounts(text)).toEqual([
@@ -25,12 +25,12 @@ describe('the mount table', () => {
     expect(parseMounts(`1 0 0:1 / / ${rest.replace('seclabel', 'noseclabel')}`)[0]?.takesLabels).toBeUndefined();
   });
 
-  it('W3: ignores malformed lines of the mount table', () => {
+  it('W3: parseMounts ignores malformed lines of the mount table', () => {
     fc.assert(fc.property(fc.string(), (text) => void new MountTable(parseMounts(text)).of('/a')));
     expect(parseMounts('a b c d e f\n- x')).toEqual([]);
   });
 
-  it('parses the mount table again if its text has changed', () => {
+  it('NewestMountTable parses the mount table again if its text has changed', () => {
     const tables = new NewestMountTable();
     const text = (type: string): string => `1 0 0:1 / / rw - ext4 x rw\n2 1 0:2 / /v rw - ${type} x rw\n`;
     const table = tables.of(text('tmpfs'));
@@ -42,7 +42,7 @@ describe('the mount table', () => {
     expect(tables.of(text('fuse.x')).types.get('/v')).toBe('fuse.x');
   });
 
-  it('reads the mount table once for concurrent callers, and again for later ones', async () => {
+  it('sharedMountTable reads the mount table once for concurrent callers, and again for later ones', async () => {
     const clock = new FakeClock();
     let type = 'tmpfs';
     let readings = 0;

@@ -43,23 +43,26 @@ function canMount(): boolean {
   }
 }
 
-it.skipIf(!canMount())('reports why a directory cannot be created on a read-only file system', async () => {
-  await using fixture = await temporary();
-  await fs.mkdir(join(fixture.root, 'mounted'));
-  const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
+it.skipIf(!canMount())(
+  'nodeFileSystem reports why a directory cannot be created on a read-only file system',
+  async () => {
+    await using fixture = await temporary();
+    await fs.mkdir(join(fixture.root, 'mounted'));
+    const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
     for (const path of ['.', 'new', 'new/er']) {
       await nodeFileSystem.mkdir('${fixture.root}/mounted/' + path).then(() => console.log('there'), (error) => console.log(error.message));
     }`;
-  await fs.writeFile(join(fixture.root, 'program.mjs'), program);
-  const script = `mount -t tmpfs -o ro tmpfs "$1/mounted" && exec "$2" --conditions=@node-agent/source "$1/program.mjs"`;
-  const output = execFileSync(unshare, [...unshareFlags, 'sh', '-c', script, 'sh', fixture.root, process.execPath], {
-    encoding: 'utf8',
-  });
-  const refused = `EROFS: read-only file system, mkdir '${fixture.root}/mounted/new'`;
-  expect(output).toBe(`there\n${refused}\n${refused}\n`);
-});
+    await fs.writeFile(join(fixture.root, 'program.mjs'), program);
+    const script = `mount -t tmpfs -o ro tmpfs "$1/mounted" && exec "$2" --conditions=@node-agent/source "$1/program.mjs"`;
+    const output = execFileSync(unshare, [...unshareFlags, 'sh', '-c', script, 'sh', fixture.root, process.execPath], {
+      encoding: 'utf8',
+    });
+    const refused = `EROFS: read-only file system, mkdir '${fixture.root}/mounted/new'`;
+    expect(output).toBe(`there\n${refused}\n${refused}\n`);
+  },
+);
 
-it.skipIf(!canMount())('reports the file that cannot be written on a full disk', async () => {
+it.skipIf(!canMount())('nodeFileSystem reports the file that cannot be written on a full disk', async () => {
   await using fixture = await temporary();
   await fs.mkdir(join(fixture.root, 'mounted'));
   const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
@@ -192,7 +195,7 @@ describe('openBeneath of nodeFileSystem', () => {
       await fs.writeFile(at('volume/dir/env'), 'own');
       await fs.symlink('../outside', at('volume/link'));
       await fixture.makeFifo(at('volume/fifo'));
-      // A shell process exchanges files as a container could. It exits on request, between two moves.
+      // A shell process exchanges files as a container could. The shell process exits on request, between two moves.
       const script =
         'cd "$1"; while [ ! -e ../stop ] && mv dir real && mv link dir && mv dir link && mv fifo dir && mv dir fifo; do mv real dir; done';
       const swapper = spawn('sh', ['-c', script, 'sh', at('volume')], { stdio: 'ignore' });
@@ -269,7 +272,7 @@ describe('TreeRemover', () => {
     },
   );
 
-  it('removes a large tree in this process if no helper can be started', async () => {
+  it('TreeRemover removes a large tree in this process if no helper can be started', async () => {
     await using fixture = await temporary();
     const tree = await largeTree(fixture.root);
     const startHelper = (): Helper => ({

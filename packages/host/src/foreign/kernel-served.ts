@@ -8,13 +8,14 @@ const ON_DISKS = ['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'zfs', 'bcache
  * process serves.
  */
 const ON_MEDIA = ['vfat', 'msdos', 'exfat', 'ntfs3', 'hfsplus', 'iso9660', 'udf'];
-/** Read-only images. Their size never changes and is read at mount time. */
+/** Read-only images, whose size never changes and is read at mount time. */
 const OF_IMAGES = ['squashfs', 'erofs', 'cramfs'];
 /** File systems that exist only in memory. */
 const IN_MEMORY = ['tmpfs', 'ramfs', 'rootfs', 'devtmpfs'];
 /**
  * Overlay mounts. A call to an overlay calls the file system of its upper layer. If a kubelet runs in a container, the
- * upper layer of the container's root is usually on a disk. Otherwise a hanging call ends at its deadline.
+ * upper layer of the container's root is usually on a disk. If the upper layer is on another file system, a hanging
+ * call ends at its deadline.
  */
 const OVER_OTHERS = ['overlay'];
 

@@ -134,8 +134,8 @@ export class SwiftDirectory implements HeldDirectory {
   }
 
   /**
-   * Recognizes a mount by its device number. This asks the mounted file system, which is acceptable because the parent
-   * process waits for this process only for a limited time.
+   * Recognizes a mount by the device number. Reading the number calls the mounted file system, which may hang, but the
+   * parent process waits for this process only for a limited time.
    */
   async measure(name: string): Promise<EntryMeasure | undefined> {
     this.#workHere();

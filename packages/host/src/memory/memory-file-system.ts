@@ -43,8 +43,8 @@ export interface MemoryFileSystemOptions {
 }
 
 /**
- * A file system in memory with the POSIX rules for root (umask 022) and injectable faults. It does no I/O: every
- * operation settles in microtasks, so that a fake clock's `settle()` waits for it.
+ * A file system in memory with the POSIX rules for root (umask 022) and injectable faults. The file system does no I/O:
+ * every operation settles in microtasks, so that a fake clock's `settle()` waits for the operation.
  */
 export class MemoryFileSystem implements FileSystem {
   readonly #tree: MemoryTree;

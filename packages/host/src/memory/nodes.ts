@@ -30,8 +30,8 @@ export interface DirectoryNode extends NodeAttributes {
   readonly kind: 'directory';
   readonly entries: Map<string, MemoryNode>;
   /**
-   * Names whose node would be another one after a power loss, with that node, or `undefined` if the name would be gone.
-   * Absent if there are none.
+   * Names that a power loss would change, with the node of each name after a power loss, or `undefined` if the name
+   * would no longer exist. Absent if a power loss would change nothing.
    */
   unsynced: Map<string, MemoryNode | undefined> | undefined;
 }
