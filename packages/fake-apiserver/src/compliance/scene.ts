@@ -9,7 +9,7 @@ export interface ComplianceOptions {
   readonly connect: () => Promise<HttpTransport>;
   /** Waits for `ms` milliseconds of the server's time. */
   readonly wait: (ms: number) => Promise<void>;
-  /** Namespace of the test objects. It is created if it does not exist. Default: `api-compliance`. */
+  /** Namespace of the test objects. The suite creates the namespace if it does not exist. Default: `api-compliance`. */
   readonly namespace?: string;
   /**
    * Compacts the server's store, so that old resource versions expire. If absent, the cases that need expired versions

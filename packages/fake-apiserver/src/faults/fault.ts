@@ -16,7 +16,7 @@ export interface RequestAttributes {
   readonly user: string;
 }
 
-/** A fault of a watch. It occurs after `afterMs` or `afterEvents`, or immediately if neither is set. */
+/** A fault of a watch. The fault occurs after `afterMs` or `afterEvents`, or immediately if neither is set. */
 export interface WatchFault {
   readonly kind: /** The connection breaks. */
     | 'cut'
@@ -68,9 +68,9 @@ export type RequestFault =
 
 /** A fault and the requests that it applies to. */
 export interface FaultRule {
-  /** One verb, several verbs, or all (`*`, the default). */
+  /** Verbs of the requests that get the fault: one, several, or all (`*`, the default). */
   readonly verb?: Verb | readonly Verb[] | '*';
-  /** One resource (`pods`, `pods/status`), several resources, or all (`*`, the default). */
+  /** Resources of the requests that get the fault: one (`pods`, `pods/status`), several, or all (`*`, the default). */
   readonly resource?: string | readonly string[] | '*';
   readonly namespace?: string;
   readonly name?: string;

@@ -37,7 +37,7 @@ export interface Strategy {
   readonly prepareSubresource?: Readonly<
     Record<string, (object: JsonObject, old: JsonObject, context: WriteContext) => void>
   >;
-  /** Validates the object. Its metadata has already been validated. */
+  /** Validates the object, whose metadata has already been validated. */
   readonly validate?: (object: JsonObject) => Iterable<FieldError>;
   /** Validates an existing object on an update, in place of `validate`. */
   readonly validateExisting?: (object: JsonObject) => Iterable<FieldError>;
