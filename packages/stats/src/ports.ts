@@ -55,7 +55,8 @@ export interface StatsComponents {
    */
   readonly disks: { statfs(path: string, signal?: AbortSignal): Promise<FileSystemSize> };
   /**
-   * Detects the machine's cgroups. Called once, and again after a failure. `readHierarchy` of cm-cgroups implements it.
+   * Detects the machine's cgroups, for example `readHierarchy` of cm-cgroups. The function is called once, and again
+   * after a failure.
    */
   readonly cgroups: () => Promise<CgroupTree>;
   /**

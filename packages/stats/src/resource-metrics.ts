@@ -48,7 +48,7 @@ export function resourceMetrics(summary: NodeSummary | undefined): readonly Metr
 
 /**
  * Omits a pod if a newer pod has the same name. The series are labelled by name, not by UID, so only one of the two
- * pods can be shown. The older pod is still terminating after a forced deletion. Upstream shows the older one.
+ * pods can be shown. The older pod is still terminating after a forced deletion. Upstream shows the older pod.
  * @param pods the oldest first
  */
 function newestOfEachName(pods: readonly PodStats[]): readonly PodStats[] {

@@ -60,7 +60,7 @@ describe('kernel numbers', () => {
     expect(pressure('')).toBeUndefined();
   });
 
-  it('reads the I/O stats of both cgroup versions', () => {
+  it('ioStat and blkioStat read the I/O stats of cgroup v2 and v1', () => {
     const expected = [{ major: 8, minor: 0, readBytes: 1, writeBytes: 2, reads: 3, writes: 4 }];
     expect(ioStat('8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n')).toEqual(expected);
     expect(ioStat('8:16\nnonsense\n')).toMatchObject([{ major: 8, minor: 16, readBytes: 0 }]);
@@ -96,7 +96,7 @@ describe('kernel numbers', () => {
     );
   });
 
-  it('reads the task count and the boot time of the machine', () => {
+  it("taskCount and bootTimeMs read the machine's number of threads and its boot time", () => {
     expect(taskCount('1.36 3.49 4.53 2/3518 3715089\n')).toBe(3518);
     expect(taskCount('1.36')).toBeUndefined();
     expect(taskCount(undefined)).toBeUndefined();
@@ -139,7 +139,7 @@ describe('cgroup names and paths', () => {
 });
 
 describe('disks', () => {
-  it('returns each disk at its first mount point and decodes all kinds of names', () => {
+  it('mountedDevices returns each disk at its first mount point and decodes all kinds of names', () => {
     const mountinfo = [
       '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw',
       '30 22 254:1 /sub /a\\040b rw - ext4 /dev/vda1 rw',
@@ -153,7 +153,7 @@ describe('disks', () => {
     ]);
   });
 
-  it('ignores FUSE mounts, even if they are named like a disk', () => {
+  it('mountedDevices ignores FUSE mounts, even if they are named like a disk', () => {
     const mountinfo = [
       '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw',
       '40 22 0:40 / /mnt/a rw - fuse /dev/fuse rw,user_id=0',
@@ -164,7 +164,7 @@ describe('disks', () => {
     expect(mountedDevices(mountinfo)).toEqual([{ device: '/dev/vda1', key: '254:1', mountPoint: '/' }]);
   });
 
-  it('reads the counters of disks and their device names', () => {
+  it('diskFigures and deviceNames read the counters of disks and their device names', () => {
     expect(diskFigures(' 254 1 vda1 10 1 80 1500 20 2 160 2500 3 4000 5000 0 0\n 7 0 loop0 x\n').get('254:1')).toEqual({
       ...{ reads: 10, readsMerged: 1, sectorsRead: 80, readMs: 1500, writes: 20, writesMerged: 2 },
       ...{ sectorsWritten: 160, writeMs: 2500, inProgress: 3, ioMs: 4000, weightedMs: 5000 },

@@ -21,7 +21,7 @@ export const UID = '1234-5678';
 
 const V1_MOUNTS = ['cpu', 'cpuacct', 'memory', 'pids', 'blkio'];
 
-/** The numbers of one cgroup. They are written as files of either cgroup version. */
+/** The numbers of one cgroup, which are written as files of either cgroup version. */
 export interface Numbers {
   readonly cpuNs: number;
   readonly usage: number;
