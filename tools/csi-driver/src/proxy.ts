@@ -23,7 +23,7 @@ export class ProxyServer {
     this.#port = port;
   }
 
-  /** Listens on both endpoints. @throws Error if one is in use */
+  /** Listens on both endpoints. @throws Error if one of the endpoints is in use */
   async start(): Promise<void> {
     await rm(this.#socketPath, { force: true });
     await this.#listen('local', { path: this.#socketPath });

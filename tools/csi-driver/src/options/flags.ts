@@ -19,7 +19,9 @@ type ValueOf<Rule extends FlagRule> = Rule['type'] extends 'boolean'
       ? readonly string[]
       : string;
 
-/** Parsed values by flag name. Absent texts are '', absent integers 0, absent booleans false. */
+/**
+ * Parsed values by flag name. The value of an absent flag is '' for a text, 0 for an integer and false for a boolean.
+ */
 export type FlagValues<Rules extends FlagRules> = { readonly [Name in keyof Rules]: ValueOf<Rules[Name]> };
 
 /**

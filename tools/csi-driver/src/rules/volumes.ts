@@ -27,8 +27,8 @@ export interface NewVolume {
 type Source = Pick<VolumeRecord | SnapshotRecord, 'sizeBytes' | 'backing' | 'fsType' | 'isFormatted'>;
 
 /**
- * Returns the existing volume of a name if the request is a repetition (`isNew` is false), or the volume to create. Its
- * ID and sequence number are assigned by the caller.
+ * Returns the existing volume of a name if the request is a repetition (`isNew` is false), or the volume to create. The
+ * caller assigns the ID and the sequence number of a new volume.
  */
 export function planVolume(
   state: DriverState,

@@ -33,7 +33,7 @@ export interface VolumeRecord {
   readonly sequence: number;
   readonly sizeBytes: number;
   readonly backing: BackingType;
-  /** File system of the image; '' without one. */
+  /** File system of the image; '' if the image has none. */
   readonly fsType: string;
   /** Storage kind; '' if capacity is not limited. */
   readonly kind: string;

@@ -95,7 +95,10 @@ async function makeFileSystem(device: string, fsType: string): Promise<void> {
   await run(`mkfs.${fsType}`, '-q', fsType === 'xfs' ? '-f' : '-F', device);
 }
 
-/** Grows an ext file system that is not mounted, which needs no capability. XFS can only grow while it is mounted. */
+/**
+ * Grows an ext file system that is not mounted, which needs no capability. An XFS file system can only grow while it is
+ * mounted.
+ */
 async function growUnmounted(device: string): Promise<void> {
   await run('e2fsck', '-f', '-p', device);
   await run('resize2fs', device);
