@@ -13,8 +13,8 @@ const OF_LOGGERS =
 const PLACE = /([^\s(]+):(\d+):\d+\)?$/;
 
 /**
- * Returns the location that called the logger: the newest stack frame outside the logger. `undefined` if the stack has
- * no such frame.
+ * Returns the location that called the logger: the newest stack frame outside the logger. Returns `undefined` if the
+ * stack has no frame outside the logger.
  */
 export function callSite(): CallSite | undefined {
   const limit = Error.stackTraceLimit;

@@ -8,7 +8,7 @@ import type { AttributeValue, Span, SpanAttributes, SpanKind, SpanStart, Tracer 
 /** A span that has ended. */
 export interface EndedSpan {
   readonly context: SpanContext;
-  /** Span ID of the parent. Absent for the first span of a trace. */
+  /** Span ID of the parent; absent for the first span of a trace. */
   readonly parentSpanId?: string;
   readonly name: string;
   readonly kind: SpanKind;

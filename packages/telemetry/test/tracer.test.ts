@@ -75,7 +75,7 @@ describe('sampling', () => {
     expect(isSampled(traceId, rate)).toBe(expected);
   });
 
-  it('samples the configured share of new traces', () => {
+  it('RecordingTracer samples the configured share of new traces', () => {
     const exporter = { add() {} };
     const tracer = new RecordingTracer({ exporter, random: seededRandom(7) }, { samplingRatePerMillion: 250_000 });
     const sampled = Array.from({ length: 4_000 }, () => tracer.begin({ name: 'x' }).isRecording).filter(Boolean);
@@ -92,7 +92,7 @@ describe('RecordingTracer', () => {
     return { ended, clock, tracer };
   };
 
-  it('keeps the span of each operation across awaits, so that spans started there are its children', async () => {
+  it('RecordingTracer keeps the span of each operation across awaits, so that spans started there are its children', async () => {
     const { ended, tracer } = setUp();
     const work = (name: string) =>
       tracer.span({ name }, async () => {
@@ -110,7 +110,7 @@ describe('RecordingTracer', () => {
     expect(of('outside')?.parentSpanId).toBeUndefined();
   });
 
-  it('records times, attributes and the error of work that fails', async () => {
+  it('RecordingTracer records times, attributes and the error of work that fails', async () => {
     const { ended, clock, tracer } = setUp();
     const failing = tracer.span(
       { name: 'syncPod', attributes: () => ({ 'k8s.pod.name': 'web', absent: undefined }) },
@@ -128,7 +128,7 @@ describe('RecordingTracer', () => {
     expect(Object.keys(ended[0]?.attributes ?? {})).not.toContain('absent');
   });
 
-  it('keeps at most 2,048 characters of an attribute and of an error', () => {
+  it('RecordingTracer keeps at most 2,048 characters of an attribute and of an error', () => {
     const { ended, tracer } = setUp();
     const long = 'é'.repeat(5_000);
     const recorded = tracer.begin({ name: 'x', attributes: () => ({ 'url.path': long, short: 'a', port: 1 }) });
@@ -179,7 +179,7 @@ describe('RecordingTracer', () => {
     expect(ended).toEqual([]);
   });
 
-  it('creates no ID of only zeros', () => {
+  it('RecordingTracer creates no ID of only zeros', () => {
     const tracer = new RecordingTracer({ exporter: { add() {} }, random: { next: () => 0 } });
     const { headers } = tracer.begin({ name: 'x' });
     expect(headers?.traceparent).toBe(`00-${'0'.repeat(31)}1-${'0'.repeat(15)}1-00`);
