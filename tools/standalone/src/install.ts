@@ -23,7 +23,7 @@ export async function ensurePrograms(
   const packages = missing.map(({ aptPackage }) => aptPackage);
   say(`not installed: ${listOf(missing)}. Installing the packages ${packages.join(', ')} with apt-get`);
   const install = ['install', '--yes', '--no-install-recommends', ...packages];
-  // The package lists may be missing or outdated. They are updated only if the installation fails.
+  // The package lists may be missing or outdated. The package lists are updated only if the installation fails.
   if (!(await aptGet(install, logFile))) {
     await aptGet(['update'], logFile);
     if (!(await aptGet(install, logFile))) {

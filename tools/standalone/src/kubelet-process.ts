@@ -67,7 +67,7 @@ export class KubeletProcess {
     }
   }
 
-  /** Stops the kubelet; its pods keep running. */
+  /** Stops the kubelet; the pods keep running. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const child = this.#child;

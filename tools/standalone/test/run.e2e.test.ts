@@ -102,7 +102,7 @@ function running(pod: string): RegExp {
 }
 
 describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
-  test('runs the sample, prints a line for each change, and leaves nothing after SIGINT', async () => {
+  test('npm start runs the sample, prints a line for each change, and leaves nothing after SIGINT', async () => {
     const run = start('--runtime', 'fake');
     for (const pattern of SETTLED) await run.says(pattern);
     await run.says(/page: +\S+/);
@@ -118,7 +118,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect((await readdir(runDir)).sort()).toEqual(['kubelet.log', 'kubelet.yaml', 'logs', 'manifests']);
   });
 
-  test("runs the user's own manifests, follows their changes, and reports their problems", async () => {
+  test("npm start runs the user's own manifests, follows their changes, and reports their problems", async () => {
     const manifests = join(runDir, 'mine');
     const pod = (name: string): string =>
       JSON.stringify({
@@ -218,7 +218,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  test('rejects a second run in the same directory', async () => {
+  test('npm start rejects a second run in the same directory', async () => {
     const first = start('--runtime', 'fake');
     await first.says(/runtime ready/);
     const second = start('--runtime', 'fake');
@@ -239,7 +239,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test("gives the kubelet a certificate directory of its own, not that of the machine's kubelet", async () => {
+  test("npm start gives the kubelet a certificate directory of its own, not that of the machine's kubelet", async () => {
     let output = '';
     await runStandalone(['--runtime', 'fake', '--run-dir', runDir], {
       output: { write: (text: string) => (output += text) },
@@ -257,7 +257,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('rejects an unknown flag with the usage, and a runtime that does not answer with its endpoint', async () => {
+  test('npm start rejects an unknown flag with the usage, and a runtime that does not answer with its endpoint', async () => {
     const typo = start('--runtimes', 'fake');
     expect(await typo.exit).toBe(2);
     expect(typo.output).toMatch(/--runtimes[\s\S]*Usage:/);
@@ -268,7 +268,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
 });
 
 describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
-  test('runs all pods with a private containerd, and leaves no process, mount, bridge, rule or cgroup after SIGINT', async (context) => {
+  test('npm start runs all pods with a private containerd, and leaves no process, mount, bridge, rule or cgroup after SIGINT', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const run = start();
@@ -297,7 +297,7 @@ describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     ]);
   });
 
-  test('does not wait for grace periods after a second SIGINT', async (context) => {
+  test('npm start does not wait for grace periods after a second SIGINT', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const manifests = join(runDir, 'mine');
@@ -320,7 +320,7 @@ describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('removes the leftovers of a run that was killed with kill -9, and starts normally', async (context) => {
+  test('npm start removes the leftovers of a run that was killed with kill -9, and starts normally', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const first = start();
@@ -334,7 +334,7 @@ describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('stops only its own pods in an existing containerd', async (context) => {
+  test('npm start stops only its own pods in an existing containerd', async (context) => {
     const found = await findContainerd();
     if ('reason' in found || cannotRun() !== undefined)
       return context.skip('reason' in found ? found.reason : 'no root');

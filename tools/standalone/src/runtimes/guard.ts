@@ -1,6 +1,6 @@
 import type { ContainerEventResponse } from '@node-agent/cri-client';
 
-/** Label of the sandboxes and containers of a run. Its value identifies the run. */
+/** Label of the sandboxes and containers of a run. The value of the label identifies the run. */
 export const RUN_LABEL = 'node-agent.dev/standalone-run';
 
 type Labels = Readonly<Record<string, string>>;
