@@ -92,7 +92,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     systemd.close();
   });
 
-  test('creates cgroups, limits and systemd units for one pod per QoS class', async () => {
+  test('the kubelet creates cgroups, limits and systemd units for one pod per QoS class', async () => {
     for (const one of [guaranteed, burstable, bestEffort]) await side.write(one);
     await side.running(Object.keys(PARENT), signal);
     say('the pods are running');
@@ -210,7 +210,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     say('checked metrics and stats');
   });
 
-  test('restarts a killed container in the same pod cgroup', async () => {
+  test('the kubelet restarts a killed container in the same pod cgroup', async () => {
     const earlier = containerOf(await side.pod('burstable'));
     const scope = `${groupOf('burstable')}/cri-containerd-${earlier}.scope`;
     for (const pid of (await textOf(scope, 'cgroup.procs')).split('\n')) process.kill(Number(pid), 'SIGKILL');
@@ -253,7 +253,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     await side.remove('late');
   });
 
-  test('N2: detects a full disk and does not evict critical pods', async () => {
+  test('N2: the kubelet detects a full disk and does not evict critical pods', async () => {
     const logged = async (...words: readonly string[]): Promise<string | undefined> =>
       (await readFile(side.kubelet.logFile, 'utf8'))
         .split('\n')
@@ -276,7 +276,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     say('checked a full disk');
   });
 
-  test('reports OOMKilled for a container that exceeds its memory limit', async () => {
+  test('the kubelet reports OOMKilled for a container that exceeds its memory limit', async () => {
     const limits = { cpu: '200m', memory: '24Mi' };
     await side.write(
       pod('hog', 'sleep 2; exec tail /dev/zero', { requests: limits, limits }, { restartPolicy: 'Never' }),
@@ -291,7 +291,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     say('checked an OOM kill');
   });
 
-  test('leaves no cgroups and units of terminated pods', async () => {
+  test('the kubelet leaves no cgroups and units of terminated pods', async () => {
     for (const name of [...Object.keys(PARENT)]) await side.remove(name);
     await side.empty(signal);
     assert.deepEqual(
