@@ -10,7 +10,7 @@ interface ApiStatus {
 /** Data about a node that returned no explanation. */
 export interface NodeFacts {
   readonly node: string;
-  /** The kubelet's version. Absent if unknown. */
+  /** The kubelet's version; absent if unknown. */
   readonly kubeletVersion?: string | undefined;
 }
 

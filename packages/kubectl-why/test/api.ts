@@ -82,7 +82,7 @@ export class ScriptedApi {
   ending: AbortController = new AbortController();
 }
 
-/** A stream that keeps everything written to it. */
+/** Returns a stream that keeps everything that is written to the stream. */
 export function sink(): { text: string; write(part: string): void } {
   return {
     text: '',
