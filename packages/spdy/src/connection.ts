@@ -91,7 +91,7 @@ export class SpdyConnection {
   /**
    * Opens a stream. Resolves when the other end has replied.
    * @throws SpdyError `Reset` if the other end resets the stream; `Closed` if the connection ends before the reply. If
-   * the other end sent bytes that are not SPDY, `cause` is that error.
+   *   the other end sent bytes that are not SPDY, `cause` is the error for these bytes.
    */
   open(headers: SpdyHeaders): Promise<SpdyStream> {
     const id = this.#nextId;
