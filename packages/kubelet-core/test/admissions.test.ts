@@ -246,7 +246,7 @@ describe('pod with preemption', () => {
   });
 });
 
-describe('withdrawn pod', () => {
+describe('pod that is withdrawn from admission', () => {
   test('withdrawing a pod from admission aborts its admit handler, and releases the reservations if the handler admits the pod later', async () => {
     const { handler, answer, asked, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(9)]);

@@ -295,7 +295,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('housekeeping runs after a pod sync that changed something or failed, not after an idle one', async () => {
+  test('housekeeping runs after a pod sync that changed something or failed, not after an idle sync', async () => {
     let sync: () => Promise<{ results: { action: string; target: string }[] }> = async () => ({ results: [] });
     const { kubelet, clock, workers, state, controller } = setUp({
       runtime: { ...healthyRuntime, syncPod: () => sync() },
@@ -465,7 +465,7 @@ describe('the sync loop', () => {
   test.each([
     ['a service', 'services'],
     ['a service that depends on the runtime', 'runtimeDependentServices'],
-  ] as const)('the kubelet stops with an error that names %s if it fails', async (_name, place) => {
+  ] as const)('the kubelet stops if %s fails, with an error that names the service', async (_name, place) => {
     let others = 0;
     const other = {
       name: 'other',

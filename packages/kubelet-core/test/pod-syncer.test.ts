@@ -608,7 +608,7 @@ describe('syncTerminatedPod', () => {
   });
 });
 
-describe('probes', () => {
+describe('probes of a pod', () => {
   test("probes start with a pod's first sync, and are not added to a terminated pod", async () => {
     const { syncer, pod, probes } = setUp();
     await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);

@@ -24,7 +24,7 @@ describe('pastActiveDeadline', () => {
   });
 });
 
-describe('admission', () => {
+describe('admission of pods', () => {
   const features = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
 
   test('a pod is rejected by the first admit handler that rejects it, and later handlers are not called', () => {

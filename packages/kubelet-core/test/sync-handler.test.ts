@@ -193,7 +193,7 @@ test('R1: a pod that left the configuration keeps its status although housekeepi
   expect(status.getPodStatus('uid-a')).toEqual({ phase: 'Running' });
 });
 
-describe('additions', () => {
+describe('additions of pods', () => {
   test('admits new pods and gives them workers, oldest first', () => {
     const { handler, workers } = setUp();
     const young = makePod('young', { metadata: { creationTimestamp: '2026-01-02T00:00:00Z' } });
@@ -518,7 +518,7 @@ describe('pod in admission', () => {
   });
 });
 
-describe('updates', () => {
+describe('updates of pods', () => {
   const [one, other] = [makePod('a'), makePod('a', { metadata: { labels: { changed: 'yes' } } })];
   const warn = {
     admit: () => ({ admit: true }) as const,
@@ -542,7 +542,7 @@ describe('updates', () => {
   });
 });
 
-describe('removals', () => {
+describe('removals of pods', () => {
   test('kills a pod after its source removed it', () => {
     const { handler, workers, podManager } = setUp();
     const pod = makePod('a');
@@ -574,7 +574,7 @@ function cleanUp({ handlePodCleanups }: Parts['handler'], listed: readonly Runti
   return handlePodCleanups(listed, new AbortController().signal);
 }
 
-describe('cleanups', () => {
+describe('housekeeping', () => {
   test('N5: housekeeping keeps the cgroups of desired, terminating, running and newly added pods, and removes all others', async () => {
     const { handler, podManager, groupsOf } = setUp();
     podManager.addPod(makePod('a'));
@@ -645,7 +645,7 @@ describe('cleanups', () => {
     expect(status.begunAnew).toEqual(['uid-a']);
   });
 
-  test('P3: a pod that was forgotten and added again starts as a new pod while the runtime still has the first one', async () => {
+  test('P3: a pod that was forgotten and added again starts as a new pod while the runtime still has the first pod', async () => {
     const { handler, podManager, workers, status } = setUp({ running: [makeRuntimePod('uid-a')] });
     handler.handlePodAdditions([makePod('a'), makePod('b')], signal);
     for (const name of ['a', 'b']) podManager.removePod(makePod(name));
@@ -745,7 +745,7 @@ describe('status in the API', () => {
     expect(told(workers)).toEqual(['sync gated']);
   });
 
-  test('S1: terminates a pod that the API shows as terminal, unless its worker already does', () => {
+  test('S1: terminates a pod that the API shows as terminal, unless its worker already terminates the pod', () => {
     const { handler, workers } = setUp();
     const ended = makePod('ended', { status: { phase: 'Failed' } });
     handler.handlePodReconcile([ended]);

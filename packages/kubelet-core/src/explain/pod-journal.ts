@@ -86,7 +86,7 @@ export interface PodJournalPort {
    */
   begin(uid: string, step: PodStepName, detail?: StepDetail): EndStep;
   /**
-   * Records a step around `work`.
+   * Records a step that lasts as long as `work`.
    * @param signal if aborted, the step counts as cancelled, whatever error it failed with
    */
   during<T>(
@@ -121,8 +121,8 @@ const MAX_MESSAGE = 500;
 const REPEATED_STEPS: ReadonlySet<PodStepName> = new Set(['Cgroup', 'Volumes']);
 
 /**
- * Keeps the steps of each pod for explanations: the newest attempt of each step and target. Bounded per pod. Steps are
- * kept only for pods that were announced with {@link known} and not yet forgotten (K4).
+ * Keeps the steps of each pod for explanations: the newest attempt of each step and target. The number of steps per pod
+ * is bounded. Steps are kept only for pods that were announced with {@link known} and not yet forgotten (K4).
  */
 export class PodJournal implements PodJournalPort {
   readonly #clock: Pick<Clock, 'now'>;

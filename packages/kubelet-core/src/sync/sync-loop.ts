@@ -59,9 +59,9 @@ export class SyncLoop {
     { always = false }: ConsumeOptions = {},
   ): Promise<void> {
     const iterator = source[Symbol.asyncIterator]();
-    // If `signal` is aborted, the wait for the next item must also end if the source produces none.
     if (always && !(await this.runtimeHealthy(signal))) return;
     while (!signal.aborted) {
+      // If `signal` is aborted, the wait for the next item must also end if the source produces none.
       const next = await unlessAborted(iterator.next(), signal);
       if (next === undefined || next.done) return;
       const { value } = next;
