@@ -176,7 +176,7 @@ export interface FileSystem {
    * Measures a directory in which others may write anything: no symlink is followed, no other mount is entered, and
    * only directories are opened (W3, W5). A large tree is walked by a helper process.
    * @throws ENOENT, ENOTDIR
-   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ETIMEDOUT if the kernel does not respond
    */
   usage(path: string, options?: UsageOptions): Promise<TreeUsage>;
   /**
@@ -185,7 +185,7 @@ export interface FileSystem {
    * no other mount is entered (W3). Entries that cannot be changed are counted and skipped. The directory itself is
    * changed last. A helper process does the work. Linux only.
    * @throws ENOENT, ENOTDIR, ENOTSUP
-   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ETIMEDOUT if the kernel does not respond
    */
   giveToGroup(path: string, gid: number): Promise<GivenTree>;
   /**

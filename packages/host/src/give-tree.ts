@@ -30,7 +30,7 @@ export class TreeGiver {
 
   /**
    * @throws ENOENT, ENOTDIR
-   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ETIMEDOUT if the kernel does not respond
    * @throws ENOTSUP on other systems than Linux
    */
   async give(path: string, gid: number): Promise<GivenTree> {

@@ -46,7 +46,7 @@ export class TreeMeasurer {
   }
 
   /**
-   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ETIMEDOUT if the kernel does not respond
    * @throws ENOENT, ENOTDIR
    */
   async measure(path: string, options: UsageOptions = {}): Promise<TreeUsage> {

@@ -144,7 +144,7 @@ class Walk {
       return undefined;
     }
     try {
-      // The mount is checked first, because any other access may call the mounted file system, which may never answer.
+      // The mount is checked first, because any other access may call the mounted file system, which may never respond.
       if (!this.#rules.crossMounts && mountIdOf(file.fd) !== this.#mountId) {
         throw this.error('EXDEV', 'the path leads into another mount');
       }

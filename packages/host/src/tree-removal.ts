@@ -21,7 +21,7 @@ export interface HeldDirectory {
   unlink(names: readonly string[]): Promise<readonly TreeFailure[]>;
   /**
    * Removes an empty directory. @throws ENOTEMPTY
-   * @throws EBUSY if the directory is a mount point, which is detected without asking the mounted file system
+   * @throws EBUSY if the directory is a mount point, which is detected without calling the mounted file system
    */
   removeDirectory(name: string): Promise<void>;
   /** Opens a directory of this directory. @throws EBUSY if the entry belongs to another mount */
@@ -84,7 +84,7 @@ const MAX_ROUNDS = 10;
 /**
  * Removes an entry with everything below it, without entering other mounts. First tries to remove a directory without
  * reading it, which often suffices. If the directory is a mount point, the kernel refuses the removal without calling
- * the mounted file system, which might never answer. All removable entries are removed before the first error is
+ * the mounted file system, which might never respond. All removable entries are removed before the first error is
  * thrown. At any time the removal holds one portion of names and `maxDepth` directories, regardless of the tree's size
  * and depth.
  * @throws the first error

@@ -123,7 +123,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       ]);
     });
 
-    it('stat, readFile and realpath follow symbolic links, lstat and readlink do not', async () => {
+    it('stat, readFile and realpath follow symbolic links; lstat and readlink do not follow them', async () => {
       await fs.mkdir(at('d'));
       await fs.writeFile(at('d/f'), 'hello');
       await fs.symlink('d', at('relative'));

@@ -72,7 +72,7 @@ function setUp(options: GuardedFilesOptions = {}, here?: KernelServedFiles): Fix
 }
 
 describe('GuardedFiles', () => {
-  it('the first call starts a helper process, and later calls use the same one', async () => {
+  it('the first call starts a helper process, and later calls use the same helper process', async () => {
     const { clock, files, helpers } = setUp();
     expect(helpers).toHaveLength(0);
     for (const path of ['/a', '/nfs/b']) {
@@ -84,7 +84,7 @@ describe('GuardedFiles', () => {
     expect(helpers).toHaveLength(1);
   });
 
-  it('W6: a device that does not answer delays no other file of its directory', async () => {
+  it('W6: a device that does not respond delays no other file of its directory', async () => {
     const { clock, files, helpers } = setUp({ deadlineMs: 10_000 });
     const hanging = codeOf(files.isDeviceInUse('/disk/sda'));
     await clock.advance(10_000);
@@ -437,7 +437,7 @@ describe('GuardedFiles: statfs of local disks', () => {
     kernel.answers = false;
     const hanging = codeOf(files.statfs('/disk/a'));
     await clock.settle();
-    // While a call in this process hangs, other paths are asked through a helper after a short wait.
+    // While a call in this process hangs, other paths are queried through a helper after a short wait.
     expect(await throughHelper(fixture, '/disk/b')).toBe(-1);
     expect(await throughHelper(fixture, '/etc')).toBe(-1);
     await clock.advance(8_000);
@@ -446,7 +446,7 @@ describe('GuardedFiles: statfs of local disks', () => {
     expect(await codeOf(files.stat('/disk/c'))).toBe('ETIMEDOUT');
     expect(await codeOf(files.statfs('/disk/c'))).toBe('ETIMEDOUT');
     kernel.answers = true;
-    // Once the call is known to hang, other paths are asked through a helper without any wait.
+    // Once the call is known to hang, other paths are queried through a helper without any wait.
     const beside = files.statfs('/etc');
     await clock.settle();
     helpers[0]?.calls.at(-1)?.resolve(size(-2));
@@ -487,7 +487,7 @@ describe('GuardedFiles: statfs of local disks', () => {
 });
 
 describe('memoryForeignFiles', () => {
-  it('W6: memoryForeignFiles fails a hanging call at its deadline and answers other calls', async () => {
+  it('W6: memoryForeignFiles fails a hanging call at its deadline and completes other calls', async () => {
     const clock = new FakeClock();
     const fs = new MemoryFileSystem({ clock });
     await fs.mkdir('/nfs');
@@ -540,7 +540,7 @@ describe('nodeForeignFiles', () => {
     }
     await expect(files.statfs('/dev/none')).rejects.toMatchObject({ code: 'ENOENT', path: '/dev/none' });
     expect(await children()).toEqual(before);
-    // /proc is not on a disk of the machine, so a helper process asks for it.
+    // /proc is not on a disk of the machine, so a helper process reads its size.
     await files.statfs('/proc');
     expect((await children()).length).toBe(before.length + 1);
   });

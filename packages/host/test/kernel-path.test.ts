@@ -150,7 +150,7 @@ describe('kernelPath', () => {
     expect(await codeOf(kernelPath('/a', MOUNTS, () => Promise.reject(denied)))).toBe('EACCES');
   });
 
-  it('W6: kernelPath makes no call that a server or another program would have to answer, whatever links there are', async () => {
+  it('W6: kernelPath makes no call that a server or another program would have to respond, whatever links there are', async () => {
     const name = fc.constantFrom('nfs', 'disk', 'fuse', 'var', 'a', '..', '.');
     const target = fc.tuple(fc.boolean(), fc.array(name, { minLength: 1, maxLength: 4 }));
     const text = ([absolute, names]: readonly [boolean, readonly string[]]): string =>

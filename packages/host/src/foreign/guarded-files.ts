@@ -15,7 +15,7 @@ import type { Mounts } from './mount-table.ts';
 export interface GuardedFilesComponents {
   readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly startHelper: () => Helper;
-  /** Returns the mount table, read without asking any mounted file system. */
+  /** Returns the mount table, read without calling any mounted file system. */
   readonly mounts: () => Promise<Mounts>;
   /**
    * Calls that this process makes itself to file systems that the kernel serves from memory. If absent, all calls use a
@@ -45,7 +45,7 @@ export interface GuardedFilesOptions {
 /**
  * Implements {@link ForeignFiles} with a helper process. The helper is started at the first call and exits when it is
  * idle. Only the usage of a local disk is read without a helper. A call that hangs costs the helper process: later
- * calls use a new one. A file system that did not answer is called again with growing delays, one call at a time, and
+ * calls use a new one. A file system that did not respond is called again with growing delays, one call at a time, and
  * not while a helper that hangs there cannot be killed. The number of helpers that hang and cannot be killed is
  * limited.
  */
@@ -77,7 +77,7 @@ export class GuardedFiles implements ForeignFiles {
     return this.#helpers.abandoned;
   }
 
-  /** Number of places that did not answer and still count as suspected. */
+  /** Number of places that did not respond and still count as suspected. */
   get suspected(): number {
     return this.#suspicions.size;
   }
@@ -196,7 +196,7 @@ export class GuardedFiles implements ForeignFiles {
     }
   }
 
-  /** Checks that a call to the place may be made now. @throws ETIMEDOUT or EAGAIN if not */
+  /** Checks that a call to the place may be made now. @throws ETIMEDOUT or EAGAIN if no call may be made */
   #check(place: string, underWay: number, name: string, path: string): void {
     const nowMs = this.#components.clock.monotonic();
     const suspicion = this.#suspicions.get(place);
@@ -238,7 +238,7 @@ export class GuardedFiles implements ForeignFiles {
     );
   }
 
-  /** Clears the suspicion of a place that answers. An error from the file system is also an answer. */
+  /** Clears the suspicion of a place that responds. An error from the file system is also a response. */
   async #judged<T>(place: string, answer: Promise<T>): Promise<T> {
     try {
       const value = await answer;

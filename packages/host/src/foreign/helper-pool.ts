@@ -29,7 +29,7 @@ export interface Held {
   release(): Promise<void>;
 }
 
-/** Called if a helper process has not answered before the deadline. Returns the error for the caller. */
+/** Called if a helper process has not responded before the deadline. Returns the error for the caller. */
 type OnLate = () => Error;
 
 /**
@@ -90,7 +90,7 @@ export class HelperPool {
       const timer = this.#components.clock.setTimer(HOLD_MS, letGo);
       const release = async (id: string): Promise<void> => {
         if (isLetGo) return;
-        // An error is ignored: a helper that has exited holds nothing, and a helper that does not answer is killed
+        // An error is ignored: a helper that has exited holds nothing, and a helper that does not respond is killed
         // anyway.
         const late = (): Error => new Error('the helper does not answer');
         await this.#ask(running, 'release', [id], undefined, late).catch(() => undefined);

@@ -23,8 +23,8 @@ const SERVED: ReadonlySet<string> = new Set([...ON_DISKS, ...ON_MEDIA, ...OF_IMA
 
 /**
  * Returns whether the kernel itself knows the usage of a file system type. Returns false if a server or a user process
- * must answer (NFS, CIFS, 9p, Ceph, virtiofs, FUSE and its subtypes), if locks are shared with other machines (gfs2,
- * ocfs2), if an access may mount something (autofs), if firmware must answer (efivarfs), and for unknown types.
+ * must respond (NFS, CIFS, 9p, Ceph, virtiofs, FUSE and its subtypes), if locks are shared with other machines (gfs2,
+ * ocfs2), if an access may mount something (autofs), if firmware must respond (efivarfs), and for unknown types.
  */
 export function isKernelServed(type: string | undefined): boolean {
   return type !== undefined && SERVED.has(type);

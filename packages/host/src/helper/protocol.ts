@@ -72,7 +72,7 @@ export interface HelperRequest {
   readonly args: readonly (string | number)[];
 }
 
-/** An answer, or, before the answer, a message that a long call is making progress. */
+/** A response, or, before the response, a message that a long call is making progress. */
 export type HelperResponse =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: HelperError }
