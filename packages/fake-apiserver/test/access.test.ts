@@ -77,7 +77,7 @@ describe('authentication and authorization', () => {
   });
 });
 
-describe('controllers', () => {
+describe('controllers of the fake API server', () => {
   const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
   const request = Buffer.from('-----BEGIN CERTIFICATE REQUEST-----\n').toString('base64');
   const spec = {

@@ -5,7 +5,7 @@ import { ListeningWatch } from './listening-watch.ts';
 
 /** Options of the compliance suite: access to the server under test. */
 export interface ComplianceOptions {
-  /** Connects to the server as a user who is allowed everything. */
+  /** Connects to the server as a user who has all permissions. */
   readonly connect: () => Promise<HttpTransport>;
   /** Waits for `ms` milliseconds of the server's time. */
   readonly wait: (ms: number) => Promise<void>;

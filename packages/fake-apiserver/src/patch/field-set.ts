@@ -25,7 +25,7 @@ export function pathKey(path: FieldPath): string {
 
 /**
  * Returns the fields of an object that can be owned.
- * @param except first step of the fields to leave out: `f:status`
+ * @param except first step of the fields to omit: `f:status`
  */
 export function fieldsOf(object: JsonObject, kind: string, except?: string): FieldSet {
   const set: FieldSet = new Map();

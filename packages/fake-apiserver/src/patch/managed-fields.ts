@@ -36,7 +36,7 @@ export function managedEntries(object: JsonObject | undefined): ManagedEntry[] {
     }));
 }
 
-/** Stores managedFields entries in an object. Entries without fields are left out. */
+/** Stores managedFields entries in an object. Entries without fields are omitted. */
 export function setManagedEntries(object: JsonObject, entries: readonly ManagedEntry[]): void {
   const written = entries
     .filter((entry) => entry.fields.size > 0)
