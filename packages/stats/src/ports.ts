@@ -94,7 +94,10 @@ export interface StatsOptions {
   readonly runtimeCgroups?: string;
   /** Cgroup of all other processes (`misc`). Default: not shown. */
   readonly systemCgroups?: string;
-  /** Whether pods' stats are taken from the runtime, if it has any (`PodAndContainerStatsFromCRI`). Default: false. */
+  /**
+   * Whether pods' stats are taken from the runtime, if the runtime reports them (`PodAndContainerStatsFromCRI`).
+   * Default: false.
+   */
   readonly fromRuntime?: boolean;
   /** Maximum age of a collection that is reused for further requests, in ms. Default: 5,000. */
   readonly maxAgeMs?: number;

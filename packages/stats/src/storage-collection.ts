@@ -18,7 +18,7 @@ export interface StorageCollection {
   /** File system of the kubelet's root directory. */
   readonly node: PromiseSettledResult<Disk>;
   readonly runtime: PromiseSettledResult<RuntimeFs>;
-  /** File systems by the mount points that the runtime reports; those that did not answer are absent. */
+  /** File systems by the mount points that the runtime reports; those that did not respond are absent. */
   readonly disks: ReadonlyMap<string, Disk>;
   /** Log usage by container id. */
   readonly logs: ReadonlyMap<string, FileUse>;
@@ -30,7 +30,7 @@ export interface StorageCollection {
 /** A file system of the runtime. */
 export interface UsedFs {
   readonly usage: FilesystemUsage;
-  /** Size; absent if the mount point is unknown here or does not answer. */
+  /** Size; absent if the mount point is unknown here or does not respond. */
   readonly disk?: Disk;
 }
 

@@ -49,7 +49,7 @@ describe('shared collection', () => {
     expect(begun()).toBe(2);
   });
 
-  it('N2: callers that request fresh stats do not share a collection that already runs, but share the next one', async () => {
+  it('N2: callers that request fresh stats do not share a collection that already runs, but share the next collection', async () => {
     const { ends, shared, begun } = made();
     const old = shared.get({}, signal);
     const fresh = [shared.get({ fresh: true }, signal), shared.get({ fresh: true }, signal)];
@@ -227,13 +227,13 @@ describe('faulty sources of stats', () => {
       expect(await Promise.race([text, Promise.resolve('late')])).toMatch(/^container_scrape_error 0$/m);
       await world.clock.advance(10_000);
     }
-    // Every sandbox was queried, and the sandboxes that answered were queried once.
+    // Every sandbox was queried, and the sandboxes that responded were queried once.
     expect(new Set(asked).size).toBe(32);
     expect(asked.filter((id) => !id.startsWith('slow'))).toHaveLength(2);
   });
 
   // With quadratic cost, this would exceed the time limit of a test.
-  it('a summary summarizes a runtime with 50,000 containers', () => {
+  it('resourceMetrics takes linear time for a summary with 50,000 containers', () => {
     const containers = Array.from({ length: 50_000 }, (_, n) => ({
       name: `c${n}`,
       startTime: null,

@@ -50,7 +50,7 @@ describe('kernel numbers', () => {
     ]);
   });
 
-  it('pressure reads both kinds, or only "some" on older kernels', () => {
+  it('pressure reads the lines "some" and "full", or only "some" on older kernels', () => {
     const some = 'some avg10=1.00 avg60=2.00 avg300=3.00 total=4';
     expect(pressure(some)?.full).toEqual({ total: 0, avg10: 0, avg60: 0, avg300: 0 });
     expect(pressure(`${some}\nfull avg10=0.10 avg60=0.20 avg300=0.30 total=5\n`)).toEqual({
@@ -138,7 +138,7 @@ describe('cgroup names and paths', () => {
   });
 });
 
-describe('disks', () => {
+describe('disks of the machine', () => {
   it('mountedDevices returns each disk at its first mount point and decodes all kinds of names', () => {
     const mountinfo = [
       '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw',

@@ -247,7 +247,7 @@ describe('disk usage of a pod', () => {
     ]);
   });
 
-  it('podStats omits the root file system of a container without layer stats, and the capacity of a disk that does not answer', () => {
+  it('podStats omits the root file system of a container without layer stats, and the capacity of a disk that does not respond', () => {
     const containers = new Map([
       ['c1', ofContainer({})],
       ['c2', ofContainer({ writableLayer: layer('/silent', 0) })],
@@ -405,7 +405,7 @@ describe('node stats of a summary', () => {
     ['the runtime’s file systems', {}, { runtime: failed }, 'failed to get imageFs stats: no'],
     ['the pod list', { pods: failed }, {}, 'failed to list pod stats: no'],
     ['a root cgroup', { groups: new Map() }, {}, 'failed to get root cgroup stats: the root cgroup has none'],
-  ])('a summary rejects a summary without %s and names the missing part', (_what, groups, storage, message) => {
+  ])('fullSummary fails without %s and names the missing part', (_what, groups, storage, message) => {
     const asked = () => fullSummary(collection([root], groups), stored(storage), context);
     expect(asked).toThrow(message);
     expect(asked).toThrow(StatsError);
