@@ -184,7 +184,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
     await remove(volumeId);
   });
 
-  describe('faults', () => {
+  describe('faults on demand', () => {
     test('a fault rule fails a call with a code and message, as often as the rule says', async () => {
       await driver.control({ faults: [{ rpc: 'NodeGetInfo', code: 'UNAVAILABLE', message: 'not now', times: 2 }] });
       const info = () => driver.call(nodeRpcs.nodeGetInfo, {});

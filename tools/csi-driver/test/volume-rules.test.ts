@@ -179,7 +179,7 @@ test.each<readonly [readonly string[], string | undefined]>([
   expect(mutableParametersProblem({ a: '1', b: '2' }, names)?.code).toBe(code);
 });
 
-describe('snapshots', () => {
+describe('rules for snapshots', () => {
   test.each<readonly [string, string, string, unknown]>([
     ['a new name', 'new', 'v1', undefined],
     ['an existing name and its volume', 'snap', 'v1', { id: 's1' }],

@@ -1,6 +1,6 @@
 import { type Refusal, refusal } from './refusal.ts';
 
-/** `CapacityRange` of a request; 0 is unset. */
+/** `CapacityRange` of a request; a value of 0 is unset. */
 export interface CapacityRange {
   readonly requiredBytes: number;
   readonly limitBytes: number;
