@@ -6,7 +6,7 @@ export type AttributeValue = string | number | boolean;
 /** Attributes of a span by name, as in OpenTelemetry's semantic conventions. `undefined` values are omitted. */
 export type SpanAttributes = Readonly<Record<string, AttributeValue | undefined>>;
 
-/** Role of a span: work inside this process, a request that it sends, or a request that it answers. */
+/** Role of a span: work inside this process, a request that it sends, or a request that the process responds to. */
 export type SpanKind = 'internal' | 'client' | 'server';
 
 /** Start of a span. */

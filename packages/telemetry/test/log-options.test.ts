@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createLogger, SplitOutput } from '../src/index.ts';
 import { moduleLevels } from '../src/vmodule.ts';
 
-describe('vmodule', () => {
+describe('logging.vmodule', () => {
   it.each([
     ['pleg', 'pleg.ts', 'debug'],
     ['pleg', 'pleg/index.js', 'debug'],

@@ -89,7 +89,7 @@ test('bucket bounds are formatted as in Go, so that buckets of several kubelets 
   ]);
 });
 
-test('a metric without labels starts at 0, and one with labels has no series until it is set', () => {
+test('a metric without labels starts at 0, and a metric with labels has no series until it is set', () => {
   const registry = new MetricsRegistry();
   registry.counter({ name: 'a_total', help: 'a' });
   registry.gauge({ name: 'b', help: 'b' });

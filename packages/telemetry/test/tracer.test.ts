@@ -63,7 +63,7 @@ describe('traceparent', () => {
   });
 });
 
-describe('sampling', () => {
+describe('sampling of traces', () => {
   it.each([
     ['f'.repeat(32), 999_999, false],
     ['f'.repeat(32), 1_000_000, true],
