@@ -25,9 +25,9 @@ import { watchPods } from './watch.ts';
 export interface Surroundings {
   readonly output: Output;
   readonly kubelet: KubeletCommand;
-  /** Aborted by the first Ctrl-C or SIGTERM. */
+  /** Signal that the first Ctrl-C or SIGTERM aborts. */
   readonly ending: AbortSignal;
-  /** Aborted by the second Ctrl-C or SIGTERM. */
+  /** Signal that the second Ctrl-C or SIGTERM aborts. */
   readonly hurry: AbortSignal;
 }
 

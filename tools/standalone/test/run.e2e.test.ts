@@ -101,7 +101,7 @@ function running(pod: string): RegExp {
   return new RegExp(`${pod}-\\S+: (new, |phase \\S+ -> )Running`);
 }
 
-describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
+describe('npm start with the fake runtime', { timeout: TIMEOUT_MS }, () => {
   test('npm start runs the sample, prints a line for each change, and leaves nothing after SIGINT', async () => {
     const run = start('--runtime', 'fake');
     for (const pattern of SETTLED) await run.says(pattern);
@@ -257,7 +257,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('npm start rejects an unknown flag with the usage, and a runtime that does not answer with its endpoint', async () => {
+  test('npm start rejects an unknown flag with the usage, and a runtime that does not respond with its endpoint', async () => {
     const typo = start('--runtimes', 'fake');
     expect(await typo.exit).toBe(2);
     expect(typo.output).toMatch(/--runtimes[\s\S]*Usage:/);
@@ -267,7 +267,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
   });
 });
 
-describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
+describe('npm start with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
   test('npm start runs all pods with a private containerd, and leaves no process, mount, bridge, rule or cgroup after SIGINT', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);

@@ -302,7 +302,7 @@ describe("events in the kubelet's log", () => {
   });
 });
 
-describe('texts', () => {
+describe('formatting of ages and long texts', () => {
   test.each([
     [-5, '0s'],
     [7_900, '7s'],

@@ -19,7 +19,7 @@ const GUARD_TIMEOUT_MS = 3_600_000;
 /** Image of the sample pods if the sample's own image cannot be imported into the runtime. */
 const PULLED_IMAGE: SampleImage = { name: 'docker.io/library/busybox:stable', pullPolicy: 'IfNotPresent' };
 
-/** Uses an existing runtime, which other programs may use too. @throws Error if the runtime does not answer */
+/** Uses an existing runtime, which other programs may use too. @throws Error if the runtime does not respond */
 export async function useGivenRuntime(
   endpoint: string,
   places: Places,
