@@ -75,7 +75,7 @@ describe('selection of the kubeconfig', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('kubectl why uses the given kubeconfig, otherwise the existing files of KUBECONFIG, otherwise the one in the home directory', async () => {
+  it('kubectl why uses the given kubeconfig, otherwise the existing files of KUBECONFIG, otherwise the kubeconfig in the home directory', async () => {
     expect(await server({ KUBECONFIG: file('a') }, file('b'))).toBe('https://b.example');
     expect(await server({ KUBECONFIG: `${file('gone')}:${file('a')}:${file('b')}` })).toBe('https://a.example');
     expect(await server({ KUBECONFIG: file('yaml') })).toBe('https://y.example');

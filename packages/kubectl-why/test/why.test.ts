@@ -300,7 +300,7 @@ describe('error messages say what is wrong and what to do', () => {
   });
 });
 
-describe('--watch', () => {
+describe('kubectl why --watch', () => {
   it('kubectl why --watch shows only changes, survives a node outage, and ends with the pod', async () => {
     api.answers.clear();
     api.pod('web', { nodeName: 'n1' });
