@@ -21,7 +21,7 @@ test('HeaderUnpacker restores several header blocks that HeaderPacker packed', a
 test('the SPDY dictionary has the Adler-32 sum that other implementations name', async () => {
   expect(headerDictionary).toHaveLength(1423);
   expect(deflateSync('', { dictionary: headerDictionary }).subarray(2, 6).toString('hex')).toBe('e3c6a7c2');
-  // Compressed with the dictionary of moby/spdystream, which kubectl uses.
+  // The block is compressed with the dictionary of moby/spdystream, which kubectl uses.
   const block =
     '78bbe3c6a7c202256f48f95b044eea16061606409ab308125f99a074cc68004e892545a989b9d0c28635151415584a214e786000000000ffff';
   const unpacker = new HeaderUnpacker();
