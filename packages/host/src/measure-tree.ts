@@ -67,8 +67,8 @@ export class TreeMeasurer {
     const root = await NodeHeldDirectory.open(systemPath(path), path);
     try {
       const isOver = (): boolean => this.#components.clock.monotonic() >= endMs;
-      // The walk here skips directories that are too deep, because they take many times as much work in this process as
-      // in a helper.
+      // On Linux, the walk in this process skips directories that are too deep, because they take much less work in a
+      // helper process.
       const limits = { maxDepth: MAX_DEPTH, deeper: !onLinux, maxEntries, isOver };
       return withRoot(await walkUsage(root, limits), measureOf(await fsp.stat(root.handle)).bytes);
     } finally {
