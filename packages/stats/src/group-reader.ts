@@ -106,8 +106,8 @@ export class GroupReader {
   }
 
   /**
-   * Returns the creation time of a cgroup: the earlier modification time of its directory and of a file that never
-   * changes. The directory's time changes with its content (`GetSpec` of cAdvisor).
+   * Returns the creation time of a cgroup: the earlier one of the modification times of its directory and of one of its
+   * files. The directory's time changes with its content (`GetSpec` of cAdvisor).
    */
   async #createdAtMs(path: string): Promise<number | undefined> {
     const directory = this.#directory(path);

@@ -5,7 +5,7 @@ import { count, type InterfaceFigures, limit, netDev } from './kernel-text.ts';
 
 /**
  * Maximum number of file descriptors that are read per collection, because each costs a system call and a container may
- * have a million. Each process counts as one more. If the maximum is exceeded, the counts of further processes are
+ * have a million. Each process counts as one more. If the maximum is exceeded, the counts of the remaining cgroups are
  * omitted.
  */
 const BUDGET = 20_000;
