@@ -153,8 +153,8 @@ export function planExpansion(
 }
 
 /**
- * Returns why a volume cannot be attached: the node does not exist, the volume is attached in another way, or the node
- * has its maximum number of volumes.
+ * Returns why a volume cannot be attached, for example because the volume is attached in another way or the node has
+ * its maximum number of volumes; `undefined` if the volume can be attached.
  */
 export function attachProblem(
   volume: VolumeRecord,
