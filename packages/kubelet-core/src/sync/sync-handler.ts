@@ -152,8 +152,8 @@ export class SyncHandler {
   /**
    * Handles pods whose status changed in the API, usually because this kubelet has just written it. The pod worker is
    * updated only in two cases: another component changed a readiness gate, or the API shows the pod as terminated
-   * although its worker does not terminate it (another client or an earlier kubelet wrote that status; S1). Upstream
-   * notices the second case only at the pod's next sync.
+   * although its worker does not terminate the pod (S1). In the second case, another client or an earlier kubelet wrote
+   * the status. Upstream notices the second case only at the pod's next sync.
    */
   handlePodReconcile(pods: readonly Pod[]): void {
     const { podManager, podCache, containerGc, allocation, status, workers, updates } = this.#deps;
