@@ -45,9 +45,9 @@ export interface GuardedFilesOptions {
 /**
  * Implements {@link ForeignFiles} with a helper process. The helper is started at the first call and exits when it is
  * idle. Only the usage of a local disk is read without a helper. A call that hangs costs the helper process: later
- * calls use a new one. A file system that did not respond is called again with growing delays, one call at a time, and
- * not while a helper that hangs there cannot be killed. The number of helpers that hang and cannot be killed is
- * limited.
+ * calls use a new one. A file system that did not respond is called again with growing delays, one call at a time. No
+ * call is made while a helper that hangs in the file system cannot be killed. The number of helpers that hang and
+ * cannot be killed is limited.
  */
 export class GuardedFiles implements ForeignFiles {
   readonly #components: GuardedFilesComponents;

@@ -33,9 +33,9 @@ export interface Held {
 type OnLate = () => Error;
 
 /**
- * The current helper process and its predecessors. A helper in which a call hangs gets no further calls, and is killed
- * when no caller waits for it or uses a place that it holds. A helper that cannot be killed, because its call sleeps in
- * the kernel, is abandoned.
+ * The current helper process and its predecessors. A helper in which a call hangs gets no further calls. The pool kills
+ * the helper when no caller waits for the helper or uses a place that it holds. A helper that cannot be killed, because
+ * its call sleeps in the kernel, is abandoned.
  */
 export class HelperPool {
   readonly #components: HelperPoolComponents;
