@@ -15,7 +15,7 @@ const [command, ...args] = process.argv.slice(2);
  */
 const commands = {
   start: args.includes('--cluster')
-    ? // Only a start runs the kubelet.
+    ? // `npm start -- --cluster down` does not run the kubelet, so it is not built.
       { build: args.includes('down') ? [] : ['@node-agent/kubelet'], program: 'apps/cluster/src/main.ts' }
     : { build: ['@node-agent/kubelet'], program: 'tools/standalone/src/main.ts' },
   test: { build: [], program: 'tools/test/main.mjs' },
@@ -61,7 +61,7 @@ const commands = {
   shell: { build: [], shell: true },
 };
 
-/** Commands without options. */
+/** Commands that do not support `--help`. */
 const WITHOUT_HELP = ['test', 'release', 'build', 'api', 'docs', 'pack', 'shell'];
 
 const chosen = commands[command];
@@ -80,8 +80,8 @@ const program = chosen.program && [
   ...args,
 ];
 
-// `--help` is tried without a build. In a fresh checkout that fails, because generated sources are missing, and the
-// build below runs.
+// `--help` is tried without a build. In a fresh checkout the attempt fails, because generated sources are missing, and
+// the build below runs.
 if (!WITHOUT_HELP.includes(command) && args.some((word) => word === '--help' || word === '-h')) {
   const told = spawnSync('node', program, { env, encoding: 'utf8' });
   if (told.status === 0) {

@@ -20,12 +20,15 @@ export const NODE_PACKAGES = [
   ['xfsprogs', '/sbin/mkfs.xfs'],
 ];
 
-/** The browser that tests the page about a node: 87 MB to download, 280 MB on disk. Not every distribution has it. */
+/**
+ * The browser that tests the page about a node: 87 MB to download, 280 MB on disk. Not every distribution has this
+ * browser package.
+ */
 export const BROWSER_PACKAGES = [['chromium-headless-shell', '/usr/bin/chromium-headless-shell']];
 
 /**
  * Packages with programs that upstream's test suites expect in the images built for them, and with the tools that build
- * busybox for these images. Each with a file that it contains.
+ * busybox for these images. Each package has the path of a file that it contains.
  */
 export const SUITE_PACKAGES = [
   ['curl', '/usr/bin/curl'],
@@ -53,7 +56,7 @@ export function installMissing(wanted, say) {
   const install = ['install', '--yes', '--no-install-recommends', ...missing];
   let result = aptGet(...install);
   if (result.status !== 0) {
-    // The package lists may be missing or outdated. They are updated only if the installation fails.
+    // The package lists may be missing or outdated. The package lists are updated only if the installation fails.
     aptGet('update');
     result = aptGet(...install);
   }

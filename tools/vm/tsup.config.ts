@@ -1,6 +1,9 @@
 import { defineConfig, type Options } from 'tsup';
 
-/** Few files without package imports, because an emulated guest reads many small files slowly. */
+/**
+ * The suites are bundled into few files without package imports, because an emulated guest reads many small files
+ * slowly.
+ */
 const common: Options = {
   format: ['esm'],
   target: 'node22',

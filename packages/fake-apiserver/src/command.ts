@@ -14,7 +14,7 @@ An in-memory Kubernetes API server over plain HTTP: kubectl --server http://127.
 
 /**
  * Runs the command.
- * @returns its exit code
+ * @returns the exit code of the command
  */
 export async function main(args: readonly string[]): Promise<number> {
   try {

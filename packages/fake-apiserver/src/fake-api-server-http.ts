@@ -50,7 +50,7 @@ export class FakeApiServerHttp {
     this.#port = options.port ?? 0;
   }
 
-  /** Base URL, for example `http://127.0.0.1:40123`. After `start` it contains the actual port. */
+  /** Base URL, for example `http://127.0.0.1:40123`. After `start`, the URL contains the actual port. */
   get url(): string {
     const { host = '127.0.0.1', tls } = this.#options;
     return `${tls === undefined ? 'http' : 'https'}://${host}:${this.#port}`;

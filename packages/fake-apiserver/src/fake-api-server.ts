@@ -27,7 +27,7 @@ import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 
 /** Dependencies of a {@link FakeApiServer}. */
 export interface FakeApiServerComponents {
-  /** Default: the system clock. */
+  /** Clock of the server, for timestamps and timeouts. Default: the system clock. */
   readonly clock?: Clock;
   /**
    * Source of UIDs, generated names and watch timeouts: the same seed gives the same values. Default: the system's
@@ -41,8 +41,8 @@ export interface FakeApiServerOptions {
   /** Users by bearer token, in addition to service account tokens. */
   readonly tokens?: Readonly<Record<string, UserInfo>>;
   /**
-   * User of requests without credentials. If `null`, such requests are rejected with 401. Default: `kubernetes-admin`
-   * in the group `system:masters`.
+   * User of requests without credentials. If `null`, requests without credentials are rejected with 401. Default:
+   * `kubernetes-admin` in the group `system:masters`.
    */
   readonly anonymous?: UserInfo | null;
   /** Authorizes requests. Default: everything is allowed. */
@@ -79,7 +79,7 @@ const NAMESPACED = registry.filter(
 /**
  * An in-memory Kubernetes API server that follows the real server's rules. State changes only through its clock and
  * requests, so the same seed gives the same run. The server opens no sockets: it implements the transport interface.
- * {@link FakeApiServerHttp} serves it over the network.
+ * {@link FakeApiServerHttp} serves a fake API server over the network.
  */
 export class FakeApiServer implements HttpTransport {
   /** The faults to inject. */
@@ -139,7 +139,7 @@ export class FakeApiServer implements HttpTransport {
   }
 
   /**
-   * Handles a request. `user` is the user of a client certificate. If it is absent, the bearer token identifies the
+   * Handles a request. `user` is the user of a client certificate. If `user` is absent, the bearer token identifies the
    * user.
    * @throws ConnectionFault if the connection is refused or breaks; the signal's reason if the signal is aborted
    */
@@ -182,7 +182,10 @@ export class FakeApiServer implements HttpTransport {
     this.#onRequest = listener;
   }
 
-  /** Returns the objects of a collection in their stored form, by plural name. The caller must not modify them. */
+  /**
+   * Returns the objects of a collection in their stored form, by plural name. The caller must not modify the returned
+   * objects.
+   */
   objects(plural: string): readonly JsonObject[] {
     return [...this.#state.store.list(plural).values()];
   }
@@ -247,8 +250,7 @@ export class FakeApiServer implements HttpTransport {
   }
 
   /**
-   * Deletes the whole store. Only the initial namespaces remain, and resource versions restart at `revision` (default:
-   * 100).
+   * Deletes the whole store. The initial namespaces remain, and resource versions restart at `revision` (default: 100).
    */
   wipe(revision: number = FIRST_REVISION): void {
     this.endWatches('cut');
@@ -303,7 +305,7 @@ export class FakeApiServer implements HttpTransport {
     }
     if (storage === 'namespaces' || type === 'DELETED') {
       const name = storage === 'namespaces' ? key : (key.split('/')[0] ?? '');
-      // Deferred until the current write has completed.
+      // The removal of the namespace is deferred until the current write has completed.
       queueMicrotask(() => removeEmptyNamespace(store, name, NAMESPACED));
     }
   }

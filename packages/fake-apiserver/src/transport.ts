@@ -3,7 +3,7 @@ export interface HttpRequest {
   readonly method: string;
   /** Path with query: `/api/v1/pods?watch=true`. */
   readonly path: string;
-  /** Header names are in lower case. */
+  /** Headers by name; the names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body?: string | Uint8Array;
 }
@@ -11,7 +11,7 @@ export interface HttpRequest {
 /** An HTTP response. The caller must read the body to its end, leave it by `return`, or abort the request. */
 export interface HttpResponse {
   readonly status: number;
-  /** Header names are in lower case. */
+  /** Headers by name; the names are in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: AsyncIterable<Uint8Array>;
 }

@@ -45,7 +45,7 @@ describe('authentication and authorization', () => {
     expect((await call(api, 'GET', PODS, undefined, bearer(`${head}.${forged}.${mac}`))).status).toBe(401);
   });
 
-  test('a token expires', async () => {
+  test('a service account token is rejected with 401 once it has expired', async () => {
     const { api, clock } = world();
     await call(api, 'POST', '/api/v1/namespaces/default/serviceaccounts', { metadata: { name: 'a' } });
     const path = '/api/v1/namespaces/default/serviceaccounts/a/token';
@@ -77,7 +77,7 @@ describe('authentication and authorization', () => {
   });
 });
 
-describe('controllers', () => {
+describe('controllers of the fake API server', () => {
   const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
   const request = Buffer.from('-----BEGIN CERTIFICATE REQUEST-----\n').toString('base64');
   const spec = {
@@ -100,7 +100,7 @@ describe('controllers', () => {
     expect(await approve(() => 'PEM')).toMatchObject({ certificate: Buffer.from('PEM').toString('base64') });
   });
 
-  test('the error of a signer is recorded in a condition', async () => {
+  test('an error of the signer is recorded in a condition of the certificate signing request', async () => {
     const fails = (): never => {
       throw new Error('no key');
     };
@@ -109,7 +109,7 @@ describe('controllers', () => {
     });
   });
 
-  test('a request of another signer stays unsigned', async () => {
+  test('a certificate signing request for another signer stays unsigned', async () => {
     expect(await approve(() => undefined)).not.toHaveProperty('certificate');
   });
 

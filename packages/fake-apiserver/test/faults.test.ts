@@ -6,7 +6,7 @@ import { call, listen, MAPS, PODS, pod, types, world } from './support.ts';
 const map = (name: string): object => ({ metadata: { name }, data: { a: '1' } });
 
 describe('request faults', () => {
-  test('status 429 has a Retry-After header, and the server does nothing', async () => {
+  test('a fault with status 429 has a Retry-After header, and the request is not executed', async () => {
     const { api } = world();
     api.faults.add({ verb: 'create', times: 1, fault: { kind: 'status', code: 429, retryAfterSeconds: 7 } });
     const refused = await call(api, 'POST', MAPS, map('a'));
@@ -16,7 +16,7 @@ describe('request faults', () => {
     expect((await call(api, 'POST', MAPS, map('a'))).status).toBe(201);
   });
 
-  test('status 500 returns a Status, or the body of the fault', async () => {
+  test('a fault with status 500 returns a Status, and a fault with its own body returns this body', async () => {
     const { api } = world();
     api.faults.add({ times: 1, fault: { kind: 'status', code: 500 } });
     api.faults.add({ times: 1, fault: { kind: 'status', code: 502, body: '<html>bad gateway' } });
@@ -24,7 +24,7 @@ describe('request faults', () => {
     expect(await call(api, 'GET', MAPS)).toMatchObject({ status: 502, text: '<html>bad gateway' });
   });
 
-  test('a fault rule applies to matching requests only, after skip and at most times', async () => {
+  test('a fault rule skips the first `skip` matching requests and applies to the next `times` ones only', async () => {
     const { api } = world();
     const struck: RequestFault[] = [];
     api.faults.onFault(({ fault }) => struck.push(fault));
@@ -40,7 +40,7 @@ describe('request faults', () => {
     expect(struck).toEqual([fault, fault]);
   });
 
-  test('a removed fault rule no longer applies, and negative numbers are rejected', async () => {
+  test('a removed fault rule no longer applies, and a rule with negative `times` is rejected', async () => {
     const { api } = world();
     const takeBack = api.faults.add({ fault: { kind: 'status', code: 500 } });
     takeBack();
@@ -48,7 +48,7 @@ describe('request faults', () => {
     expect(() => api.faults.add({ times: -1, fault: { kind: 'reset' } })).toThrow(TypeError);
   });
 
-  test('delay handles the request after the delay', async () => {
+  test('a delay fault executes the request after the delay', async () => {
     const { api, clock } = world();
     api.faults.add({ times: 1, fault: { kind: 'delay', delayMs: 500 } });
     const answered = call(api, 'POST', MAPS, map('a'));
@@ -58,7 +58,7 @@ describe('request faults', () => {
     expect((await answered).status).toBe(201);
   });
 
-  test('hang ends with the caller’s abort or with a broken connection', async () => {
+  test('a request with a hang fault ends when its caller aborts or when the connection breaks at the timeout', async () => {
     const { api, clock } = world();
     api.faults.add({ fault: { kind: 'hang', timeoutMs: 1000 } });
     const stopped = new AbortController();
@@ -71,7 +71,7 @@ describe('request faults', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('answerLost completes the work, and reset and refuse do not', async () => {
+  test('a request with the fault answerLost is executed, and a request with reset or refuse is not', async () => {
     const { api } = world();
     api.faults.add({ times: 1, fault: { kind: 'reset' } });
     api.faults.add({ times: 1, fault: { kind: 'refuse' } });
@@ -84,7 +84,7 @@ describe('request faults', () => {
     expect(api.objects('configmaps')).toHaveLength(1);
   });
 
-  test('truncate sends half the body and then breaks the connection, or with clean ends it normally', async () => {
+  test('a truncate fault sends half the body and then breaks the connection, or with `clean` ends the response normally', async () => {
     const { api } = world();
     const whole = await call(api, 'GET', MAPS);
     api.faults.add({ times: 1, fault: { kind: 'truncate', clean: true } });
@@ -97,7 +97,7 @@ describe('request faults', () => {
     await expect(call(api, 'GET', MAPS)).rejects.toMatchObject({ code: 'ECONNRESET' });
   });
 
-  test('stale returns a past state and its version', async () => {
+  test('a stale fault returns a past state and its version, but does not affect deletions', async () => {
     const { api } = world();
     await call(api, 'POST', MAPS, map('a'));
     await call(api, 'POST', MAPS, map('b'));
@@ -133,7 +133,7 @@ describe('watch faults', () => {
   test.each([
     ['cut', { error: expect.objectContaining({ code: 'ECONNRESET' }) }],
     ['end', 'end'],
-  ] as const)('fault %s applies after two events', async (kind, expected) => {
+  ] as const)('the watch fault %s applies after two events', async (kind, expected) => {
     const { api, clock } = world();
     api.faults.add({ fault: { kind: 'watch', watch: { kind, afterEvents: 2 } } });
     const watch = await listen(api, `${MAPS}?watch=true&resourceVersion=${api.revision}`);
@@ -161,7 +161,7 @@ describe('watch faults', () => {
     expect([api.watchCount, clock.pendingTimers]).toEqual([0, 0]);
   });
 
-  test('expire ends a watch with an ERROR event, and garble breaks it after half an event', async () => {
+  test('an expire fault ends a watch with an ERROR event, and a garble fault breaks the connection after half an event', async () => {
     const { api, clock } = world();
     api.faults.add({ times: 1, fault: { kind: 'watch', watch: { kind: 'expire', afterMs: 10 } } });
     api.faults.add({ times: 1, fault: { kind: 'watch', watch: { kind: 'garble', afterMs: 10 } } });
@@ -185,7 +185,7 @@ describe('watch faults', () => {
 });
 
 describe('the whole server', () => {
-  test('while the server refuses connections, requests fail and open ones are cut', async () => {
+  test('while the server refuses connections, requests fail and open watches are cut', async () => {
     const { api, clock } = world();
     const watch = await listen(api, `${PODS}?watch=true`);
     api.refuseConnections();

@@ -50,7 +50,7 @@ describe('JSON patch', () => {
     ['a failed test', [{ op: 'test', path: '/a/0', value: 9 }]],
     ['an unknown operation', [{ op: 'improve', path: '/a' }]],
     ['a path that is not a JSON pointer', [{ op: 'remove', path: 'a' }]],
-  ])('rejects %s', (_name, patch) => {
+  ])('applyJsonPatch rejects %s', (_name, patch) => {
     expect(() => applyJsonPatch({ a: [1, 2] }, patch)).toThrow(PatchProblem);
   });
 });

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { examine } from './compliance.ts';
 import { httpTransport } from './http-transport.ts';
 
-// The real API server runs the same cases as the fake. A case that the real server fails would be wrong.
+// The real API server runs the same cases as the fake API server. A case that the real API server fails is wrong
+// itself.
 const found = await findControlPlane({ say: (text) => process.stderr.write(`${text}\n`) });
 if ('reason' in found) test('kube-apiserver complies', (context) => context.skip(found.reason));
 else {

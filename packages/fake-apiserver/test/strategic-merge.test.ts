@@ -106,7 +106,7 @@ describe('strategic merge', () => {
       { spec: { '$setElementOrder/containers': [{ name: 'a' }], containers: [{ name: 'b' }] } },
     ],
     ['a directive that names no field', { metadata: {} }, { metadata: { $deleteFromPrimitiveList: ['a'] } }],
-  ])('rejects %s', (_name, original, patch) => {
+  ])('applyStrategicMerge rejects %s', (_name, original, patch) => {
     expect(() => applyStrategicMerge(original, patch, 'Pod')).toThrow(PatchProblem);
   });
 

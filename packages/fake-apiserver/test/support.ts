@@ -2,7 +2,7 @@ import { seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { FakeApiServer, type FakeApiServerOptions, type HttpTransport, type JsonObject } from '../src/index.ts';
 
-/** A server under a fake clock. */
+/** Returns a fake API server under a fake clock. */
 export function world(options: FakeApiServerOptions = {}, seed: number = 1): { clock: FakeClock; api: FakeApiServer } {
   const clock = new FakeClock();
   return { clock, api: new FakeApiServer({ clock, random: seededRandom(seed) }, options) };
@@ -47,7 +47,7 @@ export function pod(name: string, spec: JsonObject = {}): JsonObject {
   return { metadata: { name }, spec: { containers: [{ name: 'main', image: 'busybox' }], ...spec } };
 }
 
-/** The lines of a watch as they arrive, and how the watch ended. */
+/** The lines of a watch in order of arrival, and the end of the watch. */
 export interface Listener {
   readonly lines: string[];
   /** Returns how the watch ended; `undefined` while the watch is open. */

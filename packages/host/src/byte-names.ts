@@ -57,7 +57,10 @@ export function systemPath(path: string): string | Buffer {
   return path.isWellFormed() ? path : Buffer.from(bytesOfText(path));
 }
 
-/** Returns UTF-16 units. No character has more units than it has bytes. */
+/**
+ * Decodes bytes to UTF-16 units. The result is never longer than the input, because no character has more units than
+ * bytes.
+ */
 function unitsOf(bytes: Uint8Array): Uint16Array {
   const units = new Uint16Array(bytes.length);
   let length = 0;

@@ -59,8 +59,8 @@ export interface HoldOptions {
 }
 
 /**
- * A held object of the tree. The handle keeps referring to the found object even if its name changes. The object is not
- * open for reading.
+ * A file, directory or device that {@link FileSystem.holdBeneath} has found and holds. The handle keeps referring to
+ * the found object even if its name changes. The object is not open for reading.
  */
 export interface HeldPlace {
   /** Path that leads to the object from every process of this machine, and to nothing else while the object is held. */
@@ -77,9 +77,9 @@ export interface UsageOptions {
   /** Time after which the measurement gives up, in milliseconds. Default: 60,000. */
   readonly deadlineMs?: number;
   /**
-   * Whether a separate in-memory file system (tmpfs) is mounted at the path. Its own counters are then used instead of
-   * a walk. The counters include open files without a name, and count a file with two names as two inodes. Default:
-   * false.
+   * Whether a separate in-memory file system (tmpfs) is mounted at the path. If so, the counters of that file system
+   * are used instead of a walk. The counters include open files without a name, and count a file with two names as two
+   * inodes. Default: false.
    */
   readonly keepsCount?: boolean;
 }
@@ -176,7 +176,7 @@ export interface FileSystem {
    * Measures a directory in which others may write anything: no symlink is followed, no other mount is entered, and
    * only directories are opened (W3, W5). A large tree is walked by a helper process.
    * @throws ENOENT, ENOTDIR
-   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ETIMEDOUT if the kernel does not respond
    */
   usage(path: string, options?: UsageOptions): Promise<TreeUsage>;
   /**
@@ -185,7 +185,7 @@ export interface FileSystem {
    * no other mount is entered (W3). Entries that cannot be changed are counted and skipped. The directory itself is
    * changed last. A helper process does the work. Linux only.
    * @throws ENOENT, ENOTDIR, ENOTSUP
-   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ETIMEDOUT if the kernel does not respond
    */
   giveToGroup(path: string, gid: number): Promise<GivenTree>;
   /**

@@ -6,7 +6,7 @@ import type { GivenTree } from './helper/protocol.ts';
 import { onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
 
-/** Number of trees changed at the same time. */
+/** Maximum number of trees changed at the same time. */
 const TREES = 4;
 
 /** Components of a {@link TreeGiver}. */
@@ -30,7 +30,7 @@ export class TreeGiver {
 
   /**
    * @throws ENOENT, ENOTDIR
-   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ETIMEDOUT if the kernel does not respond
    * @throws ENOTSUP on other systems than Linux
    */
   async give(path: string, gid: number): Promise<GivenTree> {

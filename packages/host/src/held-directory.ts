@@ -94,7 +94,7 @@ export class NodeHeldDirectory implements HeldDirectory {
     if (!onLinux) return measured(() => fsp.lstat(this.#entry(name)));
     let file: fsp.FileHandle;
     try {
-      // With O_PATH the kernel determines the mount without asking a mounted file system that may never answer.
+      // With O_PATH the kernel determines the mount without calling a mounted file system that may never respond.
       file = await fsp.open(this.#entry(name), O_PATH | constants.O_NOFOLLOW);
     } catch (error) {
       if (errorCode(error) === 'ENOENT') return undefined;
@@ -140,7 +140,7 @@ export class NodeHeldDirectory implements HeldDirectory {
   }
 }
 
-/** Returns `undefined` if the entry no longer exists. */
+/** Returns the size from a `stat` call; `undefined` if the entry no longer exists. */
 async function measured(stat: () => Promise<Stats>): Promise<EntryMeasure | undefined> {
   try {
     return measureOf(await stat());

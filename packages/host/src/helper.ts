@@ -1,7 +1,7 @@
 /**
- * The helper process of this package. It performs calls for its parent that may never return or would block the
- * parent's threads for long. It communicates over Node's child process channel (see `helper/protocol.ts`), and exits
- * when the channel is closed or after a period without requests.
+ * The helper process of this package. The helper performs calls for its parent that may never return or would block the
+ * parent's threads for long. The helper communicates over Node's child process channel (see `helper/protocol.ts`), and
+ * exits when the channel is closed or after a period without requests.
  */
 import { constants } from 'node:fs';
 import * as fsp from 'node:fs/promises';
@@ -49,7 +49,7 @@ const handlers: Handlers = {
     return null;
   },
   async makeFile([path]) {
-    // Opened for appending, so that a file that another process created in the meantime keeps its content.
+    // The file is opened for appending, so that a file that another process created in the meantime keeps its content.
     await (await fsp.open(systemPath(path), 'a')).close();
     return null;
   },
@@ -86,7 +86,7 @@ const handlers: Handlers = {
     let portions = 0;
     const onPortion = async (): Promise<void> => {
       if (++portions % PORTIONS_PER_PROGRESS === 0) onProgress();
-      // A closed channel is noticed only between system calls.
+      // Lets the event loop run, because only there a closed channel of the parent is noticed and this process ends.
       if (portions % 4 === 0) await new Promise((resolve) => setImmediate(resolve));
     };
     const parent = SwiftDirectory.open(systemPath(dirname(path)), dirname(path), onPortion);
@@ -115,7 +115,7 @@ function end(): void {
   process.exit();
 }
 
-/** Held places are in use by the parent or a container, so the helper does not exit. */
+/** Exits if no place is held. A held place is in use by the parent or a container. */
 function endIfIdle(): void {
   if (held.size === 0) end();
   idle = setTimeout(endIfIdle, IDLE_MS);

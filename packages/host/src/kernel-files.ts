@@ -6,11 +6,11 @@ import { systemError } from './system-error.ts';
 
 /**
  * Synchronous reads of files that the kernel serves from memory (cgroups, `/proc` of this machine). The thread pool
- * would cost ten times as much as the read itself, and a node has thousands of such files. Not for files on disks. All
- * methods throw system errors.
+ * would cost ten times as much as the read itself, and a node has thousands of such files. These methods must not be
+ * used for files on disks. All methods throw system errors.
  */
 export interface KernelFiles {
-  /** Returns one character per byte. @throws EFBIG beyond 64 MiB */
+  /** Returns the content of a file with one character per byte (Latin 1). @throws EFBIG beyond 64 MiB */
   readFile(path: string): string;
   /** Returns the entries in the kernel's order. */
   readdir(path: string): readonly DirectoryEntry[];
@@ -26,10 +26,13 @@ export const nodeKernelFiles: KernelFiles = {
   stat: (path) => statOf(statSync(systemPath(path))),
 };
 
-/** Most files of the kernel are small; larger ones are read in parts. */
+/** Buffer that all reads share. Most kernel files fit in the buffer; larger ones are read in several parts. */
 let buffer: Buffer | undefined;
 const STEP_BYTES = 16 * 1024;
-/** Larger than any file that this module reads. The longest is the mount table, with some hundred bytes per mount. */
+/**
+ * Size above which a read fails; larger than any file that this module reads. The longest is the mount table, with some
+ * hundred bytes per mount.
+ */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 function readKernelFile(path: string): string {
@@ -49,8 +52,8 @@ function readKernelFile(path: string): string {
 }
 
 /**
- * The kernel returns one page at a time. @returns the number of bytes read, which is less than the buffer's size only
- * at the end of the file
+ * Reads until the buffer is full or the file ends, because the kernel returns at most one page per read. @returns the
+ * number of bytes read, which is less than the buffer's size only at the end of the file
  */
 function fill(file: number, into: Buffer): number {
   let filled = 0;

@@ -1,4 +1,4 @@
-/** Number of symlinks that the kernel follows. */
+/** Maximum number of symlinks that the kernel follows in one path. */
 export const MAX_LINKS = 40;
 
 /** One name of a path. */
@@ -14,9 +14,9 @@ export type Followed =
   | { readonly code: string; readonly detail?: string };
 
 /**
- * Treatment of symlinks on a walk beneath a directory. `refuse` follows none. `within` uses the directory as the root
- * of all paths, as in a chroot. `beneath` follows symlinks that stay in the directory, and absolute ones only if they
- * start with the directory's path.
+ * Treatment of symlinks on a walk beneath a directory. `refuse` follows no symlink. `within` uses the directory as the
+ * root of all paths, as in a chroot. `beneath` follows symlinks that stay in the directory, and absolute ones only if
+ * they start with the directory's path.
  */
 export class LinkRule {
   readonly #links: 'refuse' | 'within' | 'beneath';

@@ -20,8 +20,8 @@ const SMALL_TREE_ENTRIES = 500;
 /** Number of large trees measured at the same time. */
 const LARGE_TREES = 2;
 /**
- * Time beyond the deadline after which a measuring process counts as hung. The process keeps the deadline itself unless
- * the kernel blocks it.
+ * Time after the deadline, in ms, at which a measuring process counts as hung. The process ends the walk at the
+ * deadline itself unless the kernel blocks it.
  */
 const GRACE_MS = 5_000;
 
@@ -46,7 +46,7 @@ export class TreeMeasurer {
   }
 
   /**
-   * @throws ETIMEDOUT if the kernel does not answer
+   * @throws ETIMEDOUT if the kernel does not respond
    * @throws ENOENT, ENOTDIR
    */
   async measure(path: string, options: UsageOptions = {}): Promise<TreeUsage> {
@@ -67,7 +67,8 @@ export class TreeMeasurer {
     const root = await NodeHeldDirectory.open(systemPath(path), path);
     try {
       const isOver = (): boolean => this.#components.clock.monotonic() >= endMs;
-      // Deep trees are many times as much work in this process.
+      // On Linux, the walk in this process skips directories that are too deep, because they take much less work in a
+      // helper process.
       const limits = { maxDepth: MAX_DEPTH, deeper: !onLinux, maxEntries, isOver };
       return withRoot(await walkUsage(root, limits), measureOf(await fsp.stat(root.handle)).bytes);
     } finally {
@@ -89,7 +90,8 @@ export class TreeMeasurer {
 }
 
 /**
- * Returns `undefined` if the file system keeps no count: a tmpfs without a limit of inodes or size reports 0 for it.
+ * Returns the usage from the file system's own counters; `undefined` if the file system has none. A tmpfs without a
+ * limit of inodes or size reports 0 as its limit.
  */
 function countOf({ totalBytes, freeBytes, inodes, freeInodes }: FileSystemSize): WalkedUsage | undefined {
   if (totalBytes === 0 || inodes === 0) return undefined;

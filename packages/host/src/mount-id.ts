@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 /**
- * Opens a path without asking its file system. Not in Node's constants; the value is the same on all Linux
- * architectures that Node supports.
+ * Flag that opens a path without calling its file system. Node's constants lack the flag, but its value is the same on
+ * all Linux architectures that Node supports.
  */
 export const O_PATH = 0o10000000;
 

@@ -85,14 +85,16 @@ class Walk {
     this.#rules = rules;
   }
 
-  /** @returns the path's target, which the caller must close; `undefined` for the directory itself */
+  /**
+   * Walks the whole path. @returns the path's target, which the caller must close; `undefined` for the directory itself
+   */
   async walk(): Promise<fsp.FileHandle | undefined> {
     const root = await fsp.open(systemPath(this.#directory), FIND | constants.O_DIRECTORY);
     this.#stack.push({ file: root, path: this.#directory });
     if (!this.#rules.crossMounts) this.#mountId = mountIdOf(root.fd);
     if (this.#rules.makeDirectories) this.#mode = (await root.stat()).mode & 0o7777;
     const links = new LinkRule(this.#rules.links, () => this.#realDirectory(root));
-    // Last name first.
+    // Names that the walk has still to enter, the last name first.
     const pending = pathNames(this.#path, false);
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       if (next.name === '..') {
@@ -142,7 +144,7 @@ class Walk {
       return undefined;
     }
     try {
-      // Checked first, and from kernel memory: the mounted file system may never answer.
+      // The mount is checked first, because any other access may call the mounted file system, which may never respond.
       if (!this.#rules.crossMounts && mountIdOf(file.fd) !== this.#mountId) {
         throw this.error('EXDEV', 'the path leads into another mount');
       }
@@ -160,8 +162,8 @@ class Walk {
   }
 
   /**
-   * Another process may replace the new directory before it is opened. Then the replacement is used unchanged if it is
-   * a directory.
+   * Creates a directory and opens it. If another process replaces the new directory before it is opened, the
+   * replacement is used unchanged if it is a directory.
    */
   async #makeDirectory(path: string): Promise<fsp.FileHandle> {
     try {
@@ -192,7 +194,10 @@ class Walk {
     return typeof path === 'string' ? path : textOfBytes(path);
   }
 
-  /** Whatever the link has become by now, its target is only followed by this walk. */
+  /**
+   * Returns the target of a symlink. Another process may have replaced the symlink, which is safe because only this
+   * walk follows the target.
+   */
   async #targetOf(path: string): Promise<string> {
     try {
       return textOfBytes(await fsp.readlink(systemPath(path), { encoding: 'buffer' }));
@@ -220,7 +225,7 @@ async function opened(found: fsp.FileHandle, path: string, kinds: readonly FileK
     const kind = kindOf(await found.stat());
     if (!kinds.includes(kind)) throw systemError(kind === 'directory' ? 'EISDIR' : 'ENXIO', 'open', path);
     keep = !onLinux;
-    // Non-blocking, so that the open does not even wait for the holder of a lease.
+    // The open is non-blocking, so that it does not even wait for a process that holds a lease on the file.
     return keep ? found : await fsp.open(`/proc/self/fd/${found.fd}`, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const code = errorCode(error);

@@ -28,9 +28,9 @@ export interface TreeRemoverComponents {
  * Removes a path with everything below it, as `pkg/util/removeall` does: mount points are neither entered nor removed,
  * and everything removable is removed before the first error is thrown. Names may be any bytes.
  *
- * A large tree is removed by a helper process. This is faster and uses neither threads nor memory of this process,
- * regardless of the number of entries. On other systems than Linux the removal stays in this process, and mounts are
- * recognized by their device numbers.
+ * A large tree is removed by a helper process. The helper process is faster and uses neither threads nor memory of this
+ * process, regardless of the number of entries. On other systems than Linux the removal stays in this process, and
+ * mounts are recognized by their device numbers.
  */
 export class TreeRemover {
   readonly #components: Required<TreeRemoverComponents>;
@@ -69,7 +69,7 @@ export class TreeRemover {
 async function removeHere(path: string, maxEntries: number): Promise<void> {
   let parent: NodeHeldDirectory;
   try {
-    // The parent may be reached through symlinks. Only the named entry itself is not followed.
+    // The parent may be reached through symlinks. Only the last name of the path is not followed if it is a symlink.
     parent = await NodeHeldDirectory.open(systemPath(dirname(path)), dirname(path));
   } catch (error) {
     if (isMissing(error)) return;

@@ -15,7 +15,7 @@ export interface ProgramRun {
 
 /** Output and exit code of a program. */
 export interface ProgramResult {
-  /** 128 if a signal ended the program. */
+  /** Exit code of the program; 128 if a signal ended the program. */
   readonly exitCode: number;
   readonly stdout: string;
   /** The last 8192 UTF-16 units of stderr. */

@@ -42,8 +42,8 @@ export function isMissing(error: unknown): boolean {
 }
 
 /**
- * Returns whether `look` finds its object. @throws the errors of `look` other than those that mean that the object does
- * not exist
+ * Returns whether the object that `look` reads exists. @throws the errors of `look` other than those that mean that the
+ * object does not exist
  */
 export async function isThere(look: () => unknown): Promise<boolean> {
   try {

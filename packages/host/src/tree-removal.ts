@@ -20,11 +20,11 @@ export interface HeldDirectory {
    */
   unlink(names: readonly string[]): Promise<readonly TreeFailure[]>;
   /**
-   * @throws ENOTEMPTY
-   * @throws EBUSY if the directory is a mount point, which is detected without asking the mounted file system
+   * Removes an empty directory. @throws ENOTEMPTY
+   * @throws EBUSY if the directory is a mount point, which is detected without calling the mounted file system
    */
   removeDirectory(name: string): Promise<void>;
-  /** @throws EBUSY if the entry belongs to another mount */
+  /** Opens a directory of this directory. @throws EBUSY if the entry belongs to another mount */
   enter(name: string): Promise<HeldDirectory>;
   /**
    * Returns the size of an entry without opening it; `undefined` if the entry no longer exists or belongs to another
@@ -55,7 +55,10 @@ export interface TreeFailure {
 
 /** Resource limits of one removal. */
 export interface RemovalLimits {
-  /** Largest number of directories held open. Deeper directories are first moved up. */
+  /**
+   * Largest number of directories held open. Directories below this depth are moved up before their entries are
+   * removed.
+   */
   readonly maxDepth: number;
   /**
    * Number of entries after which the removal gives up with {@link TreeTooLarge}. If this limit is finite, a tree
@@ -67,21 +70,21 @@ export interface RemovalLimits {
 /** Largest number of directories of a tree held open at once. */
 export const MAX_DEPTH = 64;
 
-/** The tree exceeds the limits of the removal. Entries that were already removed stay removed. */
+/** Error of a removal whose tree exceeds the limits. Entries that were already removed stay removed. */
 export class TreeTooLarge extends Error {
   override readonly name = 'TreeTooLarge';
 }
 
 /**
- * Number of times a directory is read again. A directory that changes while it is read may show new entries or miss
- * existing ones.
+ * Maximum number of times that a directory is read again. A directory that changes while it is read may show new
+ * entries or miss existing ones.
  */
 const MAX_ROUNDS = 10;
 
 /**
  * Removes an entry with everything below it, without entering other mounts. First tries to remove a directory without
  * reading it, which often suffices. If the directory is a mount point, the kernel refuses the removal without calling
- * the mounted file system, which might never answer. All removable entries are removed before the first error is
+ * the mounted file system, which might never respond. All removable entries are removed before the first error is
  * thrown. At any time the removal holds one portion of names and `maxDepth` directories, regardless of the tree's size
  * and depth.
  * @throws the first error
@@ -128,7 +131,7 @@ class TreeRemoval {
   readonly #limits: RemovalLimits;
   #entries = 0;
   #failure: { readonly error: unknown } | undefined;
-  /** Directory in the root into which deep directories are moved. */
+  /** Name of the directory in the root into which deep directories are moved. */
   #deep: string | undefined;
 
   constructor(root: HeldDirectory, limits: RemovalLimits) {

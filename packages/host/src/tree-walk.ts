@@ -17,7 +17,8 @@ export interface WalkLimits {
 export type OnEntry = (directory: HeldDirectory, name: string, isDirectory: boolean) => Promise<void> | void;
 
 /**
- * Number of too deep directories that stay open until they are visited. Further ones are opened again from the root.
+ * Number of directories below `maxDepth` that stay open until they are visited. Further directories below `maxDepth`
+ * are opened again from the root.
  */
 const MAX_HELD = 64;
 /** Largest number of postponed directories, open or not. */

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { errorCode, type FileSystem, readFileBeneath, readFileBounded, removeUnfinishedFiles } from '../src/index.ts';
 
-/** A file system under test, with a directory of the test's own. */
+/** A file system under test, and a directory that belongs to the test. */
 export interface Fixture extends AsyncDisposable {
   readonly fs: FileSystem;
   readonly root: string;
-  /** Makes a FIFO that nobody writes. */
+  /** Creates a FIFO that no process writes to. */
   makeFifo(path: string): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export async function codeOf(promise: Promise<unknown>): Promise<string | undefi
   }
 }
 
-/** The cases that every FileSystem must pass. */
+/** Defines the tests that every FileSystem must pass. */
 export function describeFileSystem(name: string, make: () => Promise<Fixture>): void {
   describe(`FileSystem: ${name}`, () => {
     let fixture: Fixture;
@@ -73,7 +73,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(fs.writeFileAtomic(at('nowhere/a'), 'x'))).toBe('ENOENT');
     });
 
-    it('removes temporary files of an earlier process, and keeps those that this process is writing', async () => {
+    it('removeUnfinishedFiles removes temporary files of an earlier process, and keeps those that this process is writing', async () => {
       await fs.writeFile(at('.tmp-1-1'), 'left');
       await fs.writeFile(at('kept'), 'x');
       await fs.mkdir(at('.tmp-directory'));
@@ -123,7 +123,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       ]);
     });
 
-    it('stat, readFile and realpath follow symbolic links, lstat and readlink do not', async () => {
+    it('stat, readFile and realpath follow symbolic links; lstat and readlink do not follow them', async () => {
       await fs.mkdir(at('d'));
       await fs.writeFile(at('d/f'), 'hello');
       await fs.symlink('d', at('relative'));
@@ -142,32 +142,32 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
     });
 
     it.each<[string, string, (fs: FileSystem, at: (path: string) => string) => Promise<unknown>]>([
-      ['ENOENT', 'reading what is not there', (f, p) => f.readFile(p('x'))],
-      ['ENOENT', 'writing into a directory that is not there', (f, p) => f.writeFile(p('x/y'), '')],
-      ['ENOENT', 'opening for reading what is not there', (f, p) => f.open(p('x'), 'r')],
-      ['ENOENT', 'stat', (f, p) => f.stat(p('x'))],
-      ['ENOENT', 'stat of a link to nothing', (f, p) => f.stat(p('dangling'))],
-      ['ENOENT', 'readdir', (f, p) => f.readdir(p('x'))],
-      ['ENOENT', 'remove', (f, p) => f.remove(p('x'))],
-      ['ENOENT', 'rename', (f, p) => f.rename(p('x'), p('y'))],
-      ['ENOENT', 'watch', (f, p) => f.watch(p('x'), () => {}, new AbortController().signal)],
+      ['ENOENT', 'reading a missing file', (f, p) => f.readFile(p('x'))],
+      ['ENOENT', 'writing a file in a missing directory', (f, p) => f.writeFile(p('x/y'), '')],
+      ['ENOENT', 'opening a missing file for reading', (f, p) => f.open(p('x'), 'r')],
+      ['ENOENT', 'stat of a missing file', (f, p) => f.stat(p('x'))],
+      ['ENOENT', 'stat of a dangling link', (f, p) => f.stat(p('dangling'))],
+      ['ENOENT', 'listing a missing directory', (f, p) => f.readdir(p('x'))],
+      ['ENOENT', 'removing a missing file', (f, p) => f.remove(p('x'))],
+      ['ENOENT', 'renaming a missing file', (f, p) => f.rename(p('x'), p('y'))],
+      ['ENOENT', 'watching a missing file', (f, p) => f.watch(p('x'), () => {}, new AbortController().signal)],
       ['ENOTDIR', 'reading below a file', (f, p) => f.readFile(p('file/x'))],
       ['ENOTDIR', 'listing a file', (f, p) => f.readdir(p('file'))],
-      ['ENOTDIR', 'naming a file with a slash behind', (f, p) => f.stat(p('file/'))],
+      ['ENOTDIR', 'stat of a file with a trailing slash', (f, p) => f.stat(p('file/'))],
       ['EISDIR', 'reading a directory', (f, p) => f.readFile(p('full'))],
       ['EISDIR', 'writing a directory', (f, p) => f.writeFile(p('full'), '')],
       ['EISDIR', 'appending to a directory', (f, p) => f.open(p('full'), 'a')],
-      ['ENOTEMPTY', 'removing a directory with something in it', (f, p) => f.remove(p('full'))],
-      ['EEXIST', 'linking where something is', (f, p) => f.symlink('x', p('file'))],
-      ['ENOENT', 'making a directory where a link to nothing is', (f, p) => f.mkdir(p('dangling'))],
+      ['ENOTEMPTY', 'removing a directory that is not empty', (f, p) => f.remove(p('full'))],
+      ['EEXIST', 'creating a symlink with the name of a file', (f, p) => f.symlink('x', p('file'))],
+      ['ENOENT', 'creating a directory with the name of a dangling link', (f, p) => f.mkdir(p('dangling'))],
       ['EINVAL', 'readlink of a file', (f, p) => f.readlink(p('file'))],
-      ['ELOOP', 'a link to itself', (f, p) => f.stat(p('loop'))],
-      ['ENAMETOOLONG', 'a name of 256 bytes', (f, p) => f.stat(p('x'.repeat(256)))],
-      ['ENOTEMPTY', 'renaming onto a directory with something in it', (f, p) => f.rename(p('empty'), p('full'))],
+      ['ELOOP', 'stat of a link to itself', (f, p) => f.stat(p('loop'))],
+      ['ENAMETOOLONG', 'stat of a name of 256 bytes', (f, p) => f.stat(p('x'.repeat(256)))],
+      ['ENOTEMPTY', 'renaming onto a directory that is not empty', (f, p) => f.rename(p('empty'), p('full'))],
       ['ENOTDIR', 'renaming a directory onto a file', (f, p) => f.rename(p('empty'), p('file'))],
       ['EISDIR', 'renaming a file onto a directory', (f, p) => f.rename(p('file'), p('empty'))],
       ['EINVAL', 'renaming a directory into itself', (f, p) => f.rename(p('full'), p('full/below'))],
-      ['EINVAL', 'removing everything', (f) => f.removeAll('/')],
+      ['EINVAL', 'removing the root directory', (f) => f.removeAll('/')],
     ])('the error code is %s for %s', async (code, _, operation) => {
       await fs.writeFile(at('file'), '');
       await fs.mkdir(at('full/sub'));
@@ -321,7 +321,7 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(text(await readFileBounded(fs, at('empty'), 0))).toBe('');
     });
 
-    describe('beneath a directory', () => {
+    describe('openBeneath', () => {
       const read = async (path: string, links?: 'refuse' | 'within'): Promise<string | undefined> => {
         const options = links === undefined ? {} : { links };
         return readFileBeneath(fs, at('volume'), path, 100, options).then(text, errorCode);

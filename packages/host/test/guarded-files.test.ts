@@ -14,7 +14,7 @@ import { type FileSystemSize, type HeldPlace, nodeForeignFiles, systemError } fr
 import { MemoryFileSystem, memoryForeignFiles } from '../src/testing.ts';
 import { codeOf } from './compliance.ts';
 
-/** A helper process whose responses the test controls. The test also decides whether it can be killed. */
+/** A helper process whose responses the test controls. The test also decides whether the helper can be killed. */
 class FakeHelper implements Helper {
   readonly calls: {
     name: string;
@@ -23,7 +23,7 @@ class FakeHelper implements Helper {
     reject: (error: unknown) => void;
   }[] = [];
   killed = false;
-  /** Whether the helper has closed its channel. Its exit may be reported later. */
+  /** Whether the helper has closed its channel. The exit of the helper may be reported later. */
   disconnected = false;
   readonly #end = Promise.withResolvers<void>();
   readonly ended: Promise<void> = this.#end.promise;
@@ -39,7 +39,7 @@ class FakeHelper implements Helper {
     this.killed = true;
   }
 
-  /** Ends the process; all its pending calls fail. */
+  /** Ends the helper process; all pending calls of the helper fail. */
   end(): void {
     this.#end.resolve();
     for (const { reject } of this.calls) reject(systemError('ESRCH', 'call', 'helper'));
@@ -72,7 +72,7 @@ function setUp(options: GuardedFilesOptions = {}, here?: KernelServedFiles): Fix
 }
 
 describe('GuardedFiles', () => {
-  it('the first call starts a helper process, and later calls use the same one', async () => {
+  it('the first call starts a helper process, and later calls use the same helper process', async () => {
     const { clock, files, helpers } = setUp();
     expect(helpers).toHaveLength(0);
     for (const path of ['/a', '/nfs/b']) {
@@ -84,7 +84,7 @@ describe('GuardedFiles', () => {
     expect(helpers).toHaveLength(1);
   });
 
-  it('W6: a device that does not answer delays no other file of its directory', async () => {
+  it('W6: a device that does not respond delays no other file of its directory', async () => {
     const { clock, files, helpers } = setUp({ deadlineMs: 10_000 });
     const hanging = codeOf(files.isDeviceInUse('/disk/sda'));
     await clock.advance(10_000);
@@ -126,7 +126,7 @@ describe('GuardedFiles', () => {
     expect(files.abandoned).toBe(0);
   });
 
-  it('forgets that a file system hung if it is not used again for a while', async () => {
+  it('the hang of a file system is forgotten if the file system is not used again for a while', async () => {
     const { clock, files, helpers } = setUp({ deadlineMs: 1000, maxAbandoned: 1000 });
     const hang = async (path: string): Promise<void> => {
       const answer = codeOf(files.stat(path));
@@ -225,7 +225,7 @@ describe('GuardedFiles', () => {
     expect(await answer).toBe('a');
   });
 
-  it('K4: keeps no state of file systems whose calls were refused', async () => {
+  it('K4: GuardedFiles keeps no state of file systems whose calls were refused', async () => {
     const { clock, files } = setUp({ maxAbandoned: 1 });
     const hanging = codeOf(files.stat('/nfs/a'));
     await clock.advance(10_000);
@@ -250,7 +250,7 @@ describe('GuardedFiles', () => {
     expect(await lost).toBe('ESRCH');
   });
 
-  it('uses another helper process if the current one has announced its end', async () => {
+  it('GuardedFiles uses another helper process if the current helper has closed its channel', async () => {
     const { clock, files, helpers } = setUp();
     const first = files.realpath('/a');
     await clock.settle();
@@ -320,7 +320,7 @@ describe('GuardedFiles: directories that a helper process holds open', () => {
     second?.calls.at(-1)?.resolve(null);
     await closedToo;
     expect([released(second), second?.killed]).toEqual([['/other'], false]);
-    // A second close has no effect.
+    // Closing the place a second time has no effect.
     await again.close();
     expect(released(second)).toEqual(['/other']);
   });
@@ -437,7 +437,7 @@ describe('GuardedFiles: statfs of local disks', () => {
     kernel.answers = false;
     const hanging = codeOf(files.statfs('/disk/a'));
     await clock.settle();
-    // While a call in this process hangs, other paths are asked through a helper after a short wait.
+    // While a call in this process hangs, other paths are queried through a helper after a short wait.
     expect(await throughHelper(fixture, '/disk/b')).toBe(-1);
     expect(await throughHelper(fixture, '/etc')).toBe(-1);
     await clock.advance(8_000);
@@ -446,7 +446,7 @@ describe('GuardedFiles: statfs of local disks', () => {
     expect(await codeOf(files.stat('/disk/c'))).toBe('ETIMEDOUT');
     expect(await codeOf(files.statfs('/disk/c'))).toBe('ETIMEDOUT');
     kernel.answers = true;
-    // Once the call is known to hang, other paths are asked through a helper without any wait.
+    // Once the call is known to hang, other paths are queried through a helper without any wait.
     const beside = files.statfs('/etc');
     await clock.settle();
     helpers[0]?.calls.at(-1)?.resolve(size(-2));
@@ -487,7 +487,7 @@ describe('GuardedFiles: statfs of local disks', () => {
 });
 
 describe('memoryForeignFiles', () => {
-  it('W6: memoryForeignFiles fails a hanging call at its deadline and answers other calls', async () => {
+  it('W6: memoryForeignFiles fails a hanging call at its deadline and completes other calls', async () => {
     const clock = new FakeClock();
     const fs = new MemoryFileSystem({ clock });
     await fs.mkdir('/nfs');
@@ -540,7 +540,7 @@ describe('nodeForeignFiles', () => {
     }
     await expect(files.statfs('/dev/none')).rejects.toMatchObject({ code: 'ENOENT', path: '/dev/none' });
     expect(await children()).toEqual(before);
-    // /proc is not on a disk of the machine, so a helper process asks for it.
+    // /proc is not on a disk of the machine, so a helper process reads its size.
     await files.statfs('/proc');
     expect((await children()).length).toBe(before.length + 1);
   });

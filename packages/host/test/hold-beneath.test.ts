@@ -128,7 +128,8 @@ describe.runIf(process.platform === 'linux')('holdBeneath on Linux', () => {
     await place.close();
     expect(await fs.exists(place.handle)).toBe(false);
     await expect(files.holdBeneath(at('volume'), '../outside')).rejects.toMatchObject({ code: 'EXDEV' });
-    // nodeForeignFiles may enter another mount; the file system itself must not.
+    // `holdBeneath` of nodeForeignFiles may enter another mount such as /proc; `holdBeneath` of nodeFileSystem must
+    // not.
     await (await files.holdBeneath('/', 'proc/self')).close();
     expect(await codeOf(fs.holdBeneath('/', 'proc/self'))).toBe('EXDEV');
   });
@@ -144,7 +145,7 @@ it('W6: holdBeneath on a hanging file system fails at its deadline', async () =>
   await clock.settle();
   await clock.advance(10_000);
   expect(await hanging).toBe('ETIMEDOUT');
-  // Neighbouring paths are not blocked.
+  // The hanging call does not block calls for other paths.
   await (await files.holdBeneath('/data', 'other', { makeDirectories: true })).close();
   hang.remove();
   await clock.settle();

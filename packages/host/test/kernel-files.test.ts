@@ -9,7 +9,7 @@ import { mountIdOf } from '../src/mount-id.ts';
 import { nodeFileSystem } from '../src/node-file-system.ts';
 import { codeOf } from './compliance.ts';
 
-// These files exist only on Linux.
+// The files in /proc and cgroups exist only on Linux.
 describe.skipIf(!existsSync('/proc/self/fd'))('synchronous reads of kernel files', () => {
   it('synchronous and asynchronous reads of kernel files return the same', async () => {
     const bytes = await nodeFileSystem.readFile('/proc/self/limits');
@@ -22,7 +22,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('synchronous reads of kernel files
     expect(nodeKernelFiles.stat('/proc/self/limits').kind).toBe('file');
   });
 
-  it('reads a kernel file completely if it needs several reads', async () => {
+  it('nodeKernelFiles reads a kernel file completely if it needs several reads', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kernel-files-'));
     try {
       const text = '0123456789'.repeat(10_000);
@@ -33,7 +33,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('synchronous reads of kernel files
     }
   });
 
-  it('finds kernel files with any bytes in their names, because a container may create cgroups of any name', async () => {
+  it('nodeKernelFiles finds files with any bytes in their names, because a container may create cgroups of any name', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'kernel-files-'));
     try {
       const named = Buffer.concat([Buffer.from(`${directory}/`), Buffer.from([0x67, 0xff])]);

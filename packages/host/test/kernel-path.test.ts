@@ -8,7 +8,7 @@ import { sharedMountTable } from '../src/foreign/shared-mount-table.ts';
 import { codeOf } from './compliance.ts';
 
 describe('the mount table', () => {
-  it('reads mount points with blanks and with names that are not valid UTF-8', () => {
+  it('parseMounts reads mount points with blanks and with names that are not valid UTF-8', () => {
     const text =
       '36 35 98:0 / /mnt\\040one rw shared:1 - ext4 /dev/sda rw\n37 36 0:5 / /caf\xe9 rw master:1 - fuse.sshfs a:/b rw\n\nodd';
     expect(parseMounts(text)).toEqual([
@@ -20,17 +20,17 @@ describe('the mount table', () => {
   it.each([
     ['mount options', 'rw,seclabel - ext4 x rw'],
     ['options of the file system', 'rw shared:1 - ext4 x rw,seclabel,relatime'],
-  ])('shows that files can have SELinux labels if seclabel is in the %s', (_where, rest) => {
+  ])('the mount table shows that files can have SELinux labels if seclabel is in the %s', (_where, rest) => {
     expect(parseMounts(`1 0 0:1 / / ${rest}`)[0]?.takesLabels).toBe(true);
     expect(parseMounts(`1 0 0:1 / / ${rest.replace('seclabel', 'noseclabel')}`)[0]?.takesLabels).toBeUndefined();
   });
 
-  it('W3: ignores malformed lines of the mount table', () => {
+  it('W3: parseMounts ignores malformed lines of the mount table', () => {
     fc.assert(fc.property(fc.string(), (text) => void new MountTable(parseMounts(text)).of('/a')));
     expect(parseMounts('a b c d e f\n- x')).toEqual([]);
   });
 
-  it('parses the mount table again if its text has changed', () => {
+  it('NewestMountTable parses the mount table again if its text has changed', () => {
     const tables = new NewestMountTable();
     const text = (type: string): string => `1 0 0:1 / / rw - ext4 x rw\n2 1 0:2 / /v rw - ${type} x rw\n`;
     const table = tables.of(text('tmpfs'));
@@ -42,7 +42,7 @@ describe('the mount table', () => {
     expect(tables.of(text('fuse.x')).types.get('/v')).toBe('fuse.x');
   });
 
-  it('reads the mount table once for concurrent callers, and again for later ones', async () => {
+  it('sharedMountTable reads the mount table once for concurrent callers, and again for later ones', async () => {
     const clock = new FakeClock();
     let type = 'tmpfs';
     let readings = 0;
@@ -91,7 +91,7 @@ describe('the mount table', () => {
     ['a process whose root is no mount', '/data', mounts([2, 1, '/data']), undefined],
     ['two roots', '/data', mounts([1, 0, '/'], [3, 2, '/']), undefined],
     ['a table that is a circle', '/data', mounts([1, 2, '/'], [2, 1, '/']), undefined],
-  ])('finds the mount of a path: %s', (_name, path, table, id) => {
+  ])('MountTable finds the mount of a path (%s) with ID $3', (_name, path, table, id) => {
     expect(new MountTable(table).of(path)?.id).toBe(id);
   });
 
@@ -100,13 +100,10 @@ describe('the mount table', () => {
     ...['nfs', 'nfs4', 'cifs', 'smb3', '9p', 'ceph', 'virtiofs', 'autofs', 'fuse', 'fuseblk', 'fuse.sshfs', 'lustre']
       .concat('gfs2', 'efivarfs', 'ecryptfs', '', 'none')
       .map((type) => [type, false] as const),
-  ])(
-    'whether the file system type %s is served by the kernel without another server or program: %s',
-    (type, served) => {
-      expect(isKernelServed(type)).toBe(served);
-      expect(isKernelServed(undefined)).toBe(false);
-    },
-  );
+  ])('the kernel serves the file system type %s without another server or program: %s', (type, served) => {
+    expect(isKernelServed(type)).toBe(served);
+    expect(isKernelServed(undefined)).toBe(false);
+  });
 });
 
 const MOUNTS = new MountTable([
@@ -153,7 +150,7 @@ describe('kernelPath', () => {
     expect(await codeOf(kernelPath('/a', MOUNTS, () => Promise.reject(denied)))).toBe('EACCES');
   });
 
-  it('W6: kernelPath makes no call that a server or another program would have to answer, whatever links there are', async () => {
+  it('W6: kernelPath makes no call that a server or another program would have to respond, whatever links there are', async () => {
     const name = fc.constantFrom('nfs', 'disk', 'fuse', 'var', 'a', '..', '.');
     const target = fc.tuple(fc.boolean(), fc.array(name, { minLength: 1, maxLength: 4 }));
     const text = ([absolute, names]: readonly [boolean, readonly string[]]): string =>

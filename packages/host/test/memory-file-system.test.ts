@@ -147,7 +147,7 @@ describe('MemoryFileSystem', () => {
     expect(await text(fs, '/d/safe')).toBe('x');
   });
 
-  it('a removed directory stays away after a simulated power loss', async () => {
+  it('a removed directory does not return after a simulated power loss', async () => {
     const { fs } = make();
     await fs.mkdir('/d/old');
     await fs.writeFileAtomic('/d/old/file', 'x');

@@ -177,7 +177,7 @@ describe('rules for a rename', () => {
     ['of the root', from(full, ''), to(), false, 'EBUSY'],
     ['to the root', from(full), to(parent, ''), false, 'EBUSY'],
     ['of a mount point', from(full), to(), true, 'EBUSY'],
-  ])('a rename %s is allowed (undefined) or fails with $4', (_what, source, target, isMountPoint, code) => {
+  ])('the error code of a rename %s is $4', (_what, source, target, isMountPoint, code) => {
     expect(whyNotRename(source, target, isMountPoint)).toBe(code);
   });
 });

@@ -43,23 +43,26 @@ function canMount(): boolean {
   }
 }
 
-it.skipIf(!canMount())('reports why a directory cannot be created on a read-only file system', async () => {
-  await using fixture = await temporary();
-  await fs.mkdir(join(fixture.root, 'mounted'));
-  const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
+it.skipIf(!canMount())(
+  'nodeFileSystem reports why a directory cannot be created on a read-only file system',
+  async () => {
+    await using fixture = await temporary();
+    await fs.mkdir(join(fixture.root, 'mounted'));
+    const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
     for (const path of ['.', 'new', 'new/er']) {
       await nodeFileSystem.mkdir('${fixture.root}/mounted/' + path).then(() => console.log('there'), (error) => console.log(error.message));
     }`;
-  await fs.writeFile(join(fixture.root, 'program.mjs'), program);
-  const script = `mount -t tmpfs -o ro tmpfs "$1/mounted" && exec "$2" --conditions=@node-agent/source "$1/program.mjs"`;
-  const output = execFileSync(unshare, [...unshareFlags, 'sh', '-c', script, 'sh', fixture.root, process.execPath], {
-    encoding: 'utf8',
-  });
-  const refused = `EROFS: read-only file system, mkdir '${fixture.root}/mounted/new'`;
-  expect(output).toBe(`there\n${refused}\n${refused}\n`);
-});
+    await fs.writeFile(join(fixture.root, 'program.mjs'), program);
+    const script = `mount -t tmpfs -o ro tmpfs "$1/mounted" && exec "$2" --conditions=@node-agent/source "$1/program.mjs"`;
+    const output = execFileSync(unshare, [...unshareFlags, 'sh', '-c', script, 'sh', fixture.root, process.execPath], {
+      encoding: 'utf8',
+    });
+    const refused = `EROFS: read-only file system, mkdir '${fixture.root}/mounted/new'`;
+    expect(output).toBe(`there\n${refused}\n${refused}\n`);
+  },
+);
 
-it.skipIf(!canMount())('reports the file that cannot be written on a full disk', async () => {
+it.skipIf(!canMount())('nodeFileSystem reports the file that cannot be written on a full disk', async () => {
   await using fixture = await temporary();
   await fs.mkdir(join(fixture.root, 'mounted'));
   const program = `import { nodeFileSystem } from ${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)};
@@ -79,7 +82,7 @@ describe('removeAll of nodeFileSystem', () => {
   it('removeAll deletes trees that are deeper than the longest path', async () => {
     await using fixture = await temporary();
     const deep = Array.from({ length: 60 }, () => 'd'.repeat(100));
-    // Built bottom up in two halves, since no single path may name the whole.
+    // The tree is created in two halves, because its longest path exceeds the kernel's limit for a path.
     await fs.mkdir(join(fixture.root, 'upper', ...deep.slice(0, 35)));
     await fs.mkdir(join(fixture.root, 'lower', ...deep.slice(35)));
     await fs.rename(join(fixture.root, 'lower'), join(fixture.root, 'upper', ...deep.slice(0, 35), 'lower'));
@@ -123,7 +126,7 @@ describe('removeAll of nodeFileSystem', () => {
     try {
       execFileSync('chattr', ['+i', join(fixture.root, 'tree/sub/700')], { stdio: 'ignore' });
     } catch {
-      // The file system does not support the immutable flag, or the user may not set it: the tree can be removed
+      // If the file system does not support the immutable flag or the user may not set it, the tree can be removed
       // completely.
       expect(await codeOf(fs.removeAll(join(fixture.root, 'tree')))).toBe('none');
       return;
@@ -192,7 +195,7 @@ describe('openBeneath of nodeFileSystem', () => {
       await fs.writeFile(at('volume/dir/env'), 'own');
       await fs.symlink('../outside', at('volume/link'));
       await fixture.makeFifo(at('volume/fifo'));
-      // A shell process exchanges files as a container could. It exits on request, between two moves.
+      // A shell process exchanges files as a container could. The shell process exits on request, between two moves.
       const script =
         'cd "$1"; while [ ! -e ../stop ] && mv dir real && mv link dir && mv dir link && mv fifo dir && mv dir fifo; do mv real dir; done';
       const swapper = spawn('sh', ['-c', script, 'sh', at('volume')], { stdio: 'ignore' });
@@ -269,7 +272,7 @@ describe('TreeRemover', () => {
     },
   );
 
-  it('removes a large tree in this process if no helper can be started', async () => {
+  it('TreeRemover removes a large tree in this process if no helper can be started', async () => {
     await using fixture = await temporary();
     const tree = await largeTree(fixture.root);
     const startHelper = (): Helper => ({

@@ -19,7 +19,7 @@ describe('back-off rules for file systems that hang', () => {
     expect(placeOf(path, points)).toBe(place);
   });
 
-  test('the pause after each hang of a file system grows to a bound, and then one call at a time may probe', () => {
+  test('the pause after each hang of a file system grows to a bound, and after the pause only one call at a time is allowed', () => {
     fc.assert(
       fc.property(fc.nat(50), fc.nat(), (times, nowMs) => {
         let suspicion = suspect(undefined, nowMs);
@@ -64,7 +64,7 @@ test.each([
   ['images', ['squashfs', 'erofs', 'cramfs']],
   ['memory', ['tmpfs', 'ramfs', 'rootfs', 'devtmpfs']],
   ['layers', ['overlay']],
-])('file system types that the kernel serves itself, without another server or program: %s', (_what, types) => {
+])('the kernel serves the file system types for %s itself, without another server or program', (_what, types) => {
   expect(types.filter((type) => !isKernelServed(type))).toEqual([]);
 });
 
@@ -98,7 +98,7 @@ describe('errors from helper processes', () => {
     [new Error('odd'), { code: 'EIO', syscall: 'call', path: '/b', message: 'odd' }],
     ['odd', { code: 'EIO', syscall: 'call', path: '/b', message: 'odd' }],
     [undefined, { code: 'EIO', syscall: 'call', path: '/b', message: 'undefined' }],
-  ])('a helper process reports an error that is no system error as EIO (%#)', (thrown, told) => {
+  ])('a helper process reports as EIO a thrown value that is not a system error: %s', (thrown, told) => {
     expect(toHelperError(thrown, '/b')).toEqual(told);
   });
 });

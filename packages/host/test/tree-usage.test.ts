@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-/** The usage as du(1) reports it. */
+/** Returns the usage of a path, as du(1) reports it. */
 function du(path: string): { bytes: number; inodes: number } {
   const of = (...flags: string[]): number =>
     Number(
@@ -57,8 +57,8 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
     expect(await fs.usage(root, { deadlineMs: 0 })).toMatchObject({ complete: false });
   });
 
-  // Measured in this process and in a helper process; as one deep chain, and as more deep directories than are open at
-  // a time.
+  // Each case is measured in this process and in a helper process. The trees are single deep chains, or have more deep
+  // directories than are open at a time.
   it.each([
     [300, 1],
     [70, 100],
@@ -89,7 +89,8 @@ describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
     for (let n = 0; n < 300; n++) most = Math.max(most, (await fs.usage(at('volume'))).inodes);
     await writeFile(at('stop'), '');
     await ended;
-    // Open at a time: the volume, its link, its directory and a subdirectory, each twice if it was renamed meanwhile.
+    // At most these entries are counted: the volume, its link, its directory and a subdirectory, each twice if it was
+    // renamed meanwhile.
     expect(most).toBeLessThan(12);
   });
 

@@ -94,7 +94,9 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** An AggregateError (several addresses failed) has no message of its own. */
+/**
+ * Returns the text of an error. An AggregateError, for example for several failed addresses, has no message of its own.
+ */
 function text(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(text).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { nodeProblem } from '@node-agent/async/node-version';
 
-// Without `await` at the top level, which a single executable file cannot have.
+// The call has no top-level `await`, which a single executable file does not support.
 void start(nodeProblem(process.versions.node));
 
 async function start(problem: string | undefined): Promise<void> {
@@ -10,7 +10,7 @@ async function start(problem: string | undefined): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  // Imported dynamically, because an old Node.js may fail to parse it.
+  // `main.ts` is imported dynamically, because an old Node.js may fail to parse the file.
   const { main } = await import('./main.ts');
   await main(process.argv.slice(2));
 }

@@ -20,8 +20,8 @@ const CLEAR = '\x1b[H\x1b[2J';
 const INTERRUPTED = 130;
 
 /**
- * Runs the command. @returns the exit code: 0 if something was explained, 1 if not, 130 if the command was interrupted
- * before
+ * Runs the command. @returns the exit code: 0 if an explanation was printed, 130 if the command was interrupted before
+ * that, otherwise 1
  */
 export async function runWhy(argv: readonly string[], terminal: Terminal): Promise<number> {
   const { out, err } = terminal;
@@ -43,7 +43,10 @@ export async function runWhy(argv: readonly string[], terminal: Terminal): Promi
   }
 }
 
-/** Any error of another kind comes from a response without the fields of its kind: responses are not validated. */
+/**
+ * Returns the message of an error. An error of another class means that the response lacks fields, because responses
+ * are not validated.
+ */
 function messageOf(error: unknown): string {
   if (error instanceof UsageError || error instanceof WhyError) return error.message;
   return `unexpected response: ${errorText(error)}`;

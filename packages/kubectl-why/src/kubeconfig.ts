@@ -92,8 +92,8 @@ function unreadable(path: string, why: string, cause: unknown): WhyError {
 }
 
 /**
- * Merges several kubeconfigs: for each name, and for the current context, the first file counts. Paths are relative to
- * their file. Source: `k8s.io/client-go/tools/clientcmd/loader.go`.
+ * Merges several kubeconfigs: for each name, and for the current context, the first file counts. Paths in a kubeconfig
+ * are relative to the file that contains them. Source: `k8s.io/client-go/tools/clientcmd/loader.go`.
  */
 export function mergedKubeconfig(files: readonly KubeconfigFile[]): Fields {
   const values = files.map(({ path, value }) => withWholePaths(record(value), dirname(resolve(path))));

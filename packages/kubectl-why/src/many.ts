@@ -18,10 +18,10 @@ interface PodLine {
 
 /** The explanation of several pods. */
 export interface ManyExplanation {
-  /** For people, such as `deployment/web in the namespace shop`. */
+  /** Description of the pods for the user, such as `deployment/web in the namespace shop`. */
   readonly subject: string;
   readonly pods: number;
-  /** Why the workload lacks pods, from its conditions. Absent if there is no reason. */
+  /** Reasons from the workload's conditions why it lacks pods; absent if there are none. */
   readonly workload?: readonly string[];
   readonly notAsWanted: readonly PodLine[];
 }

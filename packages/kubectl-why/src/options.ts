@@ -25,7 +25,7 @@ interface WorkloadKind {
 
 /** Several pods: those of a workload, of a namespace, or of all namespaces. */
 export interface PodsSubject {
-  /** Absent for all pods of a namespace or of all namespaces. */
+  /** Kind of the workload; absent for all pods of a namespace or of all namespaces. */
   readonly kind?: WorkloadKind;
   readonly name?: string;
   readonly allNamespaces: boolean;
@@ -70,10 +70,10 @@ Flags:
 Requires permission to get nodes/proxy and to get pods (to list pods, if several are explained). The node's kubelet must be node-agent's.
 `;
 
-/** Whether the command line only asks for help or the version. */
+/** A parsed command line: a request for the help or the version, or the options of an explanation. */
 export type Asked = { readonly show: 'help' | 'version' } | Options;
 
-/** @throws UsageError naming what is wrong */
+/** Parses the command line. @throws UsageError naming the invalid part */
 export function parseOptions(argv: readonly string[]): Asked {
   const { values, positionals } = parsed(argv);
   if (values.help) return { show: 'help' };

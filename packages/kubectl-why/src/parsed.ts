@@ -1,7 +1,7 @@
 import type { Answer } from './api-server.ts';
 import { WhyError } from './errors.ts';
 
-/** Parses the JSON of a response. @throws WhyError if it is invalid */
+/** Parses the JSON of a response. @throws WhyError if the JSON is invalid */
 export function parsed({ body }: Answer): unknown {
   try {
     return JSON.parse(body);

@@ -10,7 +10,7 @@ interface ApiStatus {
 /** Data about a node that returned no explanation. */
 export interface NodeFacts {
   readonly node: string;
-  /** The kubelet's version. Absent if unknown. */
+  /** The kubelet's version; absent if unknown. */
   readonly kubeletVersion?: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export function listRefusal(
     readonly group: string;
     readonly verb: 'get' | 'list';
     readonly where: string;
-    /** Absent for a list. */
+    /** Name of the requested workload; absent for a list. */
     readonly name?: string;
   },
 ): WhyError {

@@ -70,13 +70,13 @@ async function fromNode(
   };
 }
 
-/** @throws WhyError if the response comes from something else, such as a proxy */
+/** Returns the response of a node. @throws WhyError if the response comes from another server, such as a proxy */
 function explanation(answer: Answer, node: string, type: string): Answer {
   if (answer.contentType.startsWith(type)) return answer;
   throw new WhyError(`the response of node ${node} is not an explanation, but "${answer.contentType}"`);
 }
 
-/** Returns the kubelet version of a node, or `undefined` if it may not be read. */
+/** Returns the kubelet version of a node, or `undefined` if the user may not read the node. */
 async function versionOf(api: ApiServer, path: string): Promise<string | undefined> {
   const answer = await api.get(path, 'application/json');
   if (answer.status !== 200) return undefined;
@@ -89,7 +89,7 @@ function steady(causes: unknown): unknown {
   return Array.isArray(causes) ? causes.map((cause) => String(cause).replaceAll(/\d+ (s|min)\b/g, '')) : undefined;
 }
 
-/** Returns a key of everything but durations. */
+/** Returns a key of an explanation that changes with its content, but not with durations. */
 function keyOf(value: unknown): string {
   const { phase, reason, message, causes, waitingFor, next, steps, problems, waiting } = (value ?? {}) as Record<
     string,

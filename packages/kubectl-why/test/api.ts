@@ -11,7 +11,7 @@ export interface Said {
   body: string | object;
 }
 
-/** Takes the place of a response: the request is never answered. */
+/** Stands for a missing response: the server never responds to the request. */
 export const NO_ANSWER = 'no answer';
 
 /** An API server with scripted responses by path, and a kubeconfig that refers to it. */
@@ -59,7 +59,7 @@ export class ScriptedApi {
     return api;
   }
 
-  /** @param path below the prefix of the server */
+  /** Sets the response for a path. @param path path below the prefix of the server */
   says(path: string, body: string | object, status = 200): void {
     this.answers.set(`/prefix${path}`, { status, body });
   }
@@ -82,7 +82,7 @@ export class ScriptedApi {
   ending: AbortController = new AbortController();
 }
 
-/** A stream that keeps everything written to it. */
+/** Returns a stream that keeps everything that is written to the stream. */
 export function sink(): { text: string; write(part: string): void } {
   return {
     text: '',

@@ -54,7 +54,7 @@ describe('several kubeconfigs', () => {
   });
 });
 
-describe('the kubeconfig that is taken', () => {
+describe('selection of the kubeconfig', () => {
   let directory = '';
   const file = (name: string): string => join(directory, name);
   const server = async (environment: Record<string, string>, kubeconfig?: string): Promise<string> =>
@@ -75,7 +75,7 @@ describe('the kubeconfig that is taken', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('uses the given kubeconfig, otherwise the existing files of KUBECONFIG, otherwise the one in the home directory', async () => {
+  it('kubectl why uses the given kubeconfig, otherwise the existing files of KUBECONFIG, otherwise the kubeconfig in the home directory', async () => {
     expect(await server({ KUBECONFIG: file('a') }, file('b'))).toBe('https://b.example');
     expect(await server({ KUBECONFIG: `${file('gone')}:${file('a')}:${file('b')}` })).toBe('https://a.example');
     expect(await server({ KUBECONFIG: file('yaml') })).toBe('https://y.example');
@@ -84,12 +84,12 @@ describe('the kubeconfig that is taken', () => {
     );
   });
 
-  it("uses the pod's service account if there is no kubeconfig", async () => {
+  it("kubectl why uses the pod's service account if there is no kubeconfig", async () => {
     const environment = { HOME: directory, KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
     expect(await server(environment)).toBe('https://[fd00::1]:443');
   });
 
-  it('rejects a kubeconfig that is not YAML with the position, without quoting its content', async () => {
+  it('kubectl why rejects a kubeconfig that is not YAML with the position, without quoting its content', async () => {
     await expect(server({}, file('broken'))).rejects.toThrow(/broken cannot be read: line \d+, column \d+: not YAML/);
     await expect(server({}, file('broken'))).rejects.not.toThrow(/secret/);
   });

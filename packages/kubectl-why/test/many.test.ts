@@ -136,7 +136,7 @@ it.each([
   expect(workloadFaults({ spec })).toEqual(expected);
 });
 
-it('reports a workload whose progress stopped, and no fault for one that progresses', () => {
+it('kubectl why reports a workload whose progress stopped, and no fault for a workload that progresses', () => {
   const condition = (type: string, status: string) => ({ type, status, reason: 'r', message: 'm' });
   const status = { conditions: [condition('Progressing', 'False'), condition('Available', 'False')] };
   expect(workloadFaults({ spec: {}, status })).toEqual(['Progressing: r: m']);

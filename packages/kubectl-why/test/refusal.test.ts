@@ -10,7 +10,7 @@ const answer = (status: number, body: string | object): Answer => ({
 const forbidden = apiStatus(403, 'Forbidden', 'User "jane" cannot');
 const long = 'x'.repeat(501);
 
-describe('why the API server gives no pod', () => {
+describe('error if the API server returns no pod', () => {
   it.each<[string, Answer, string]>([
     ['the pod does not exist', answer(404, forbidden), 'there is no pod web in the namespace shop'],
     [
@@ -46,23 +46,23 @@ describe('why the API server gives no pod', () => {
     ['the API server sends null', answer(500, 'null'), 'the API server responded with 500: null'],
     ['the API server sends a number', answer(500, '7'), 'the API server responded with 500: 7'],
     [
-      'it answers something else',
+      'the API server sends another object',
       answer(500, { kind: 'Pod', message: 'm' }),
       'the API server responded with 500: {"kind":"Pod","message":"m"}',
     ],
     [
-      'it answers a Status of no words',
+      'the API server sends a Status without a message',
       answer(500, { kind: 'Status' }),
       'the API server responded with 500: {"kind":"Status"}',
     ],
-  ])('explains why the API server returns no pod: %s', (_what, told, message) => {
+  ])('the error explains why the API server returns no pod: %s', (_what, told, message) => {
     const refusal = podRefusal(told, 'shop', 'web');
     expect(refusal).toBeInstanceOf(WhyError);
     expect(refusal.message).toBe(message);
   });
 });
 
-describe('why a node explains nothing', () => {
+describe('error if a node returns no explanation', () => {
   const rule = ['  - apiGroups: [""]', '    resources: ["nodes/proxy"]', '    verbs: ["get"]'].join('\n');
   const letsNobodyIn =
     'the kubelet of the node n1 does not authorize the API server: no\n' +
@@ -100,7 +100,7 @@ describe('why a node explains nothing', () => {
       'the node n1 does not know the pod shop/web: it has not received the pod yet, or has already removed it',
     ],
     [
-      'a kubelet of whatever kind has no such path',
+      'a kubelet of unknown version has no such path',
       noPath,
       "the kubelet of the node n1 is not node-agent's: it has no /debug/explain",
     ],
@@ -111,29 +111,29 @@ describe('why a node explains nothing', () => {
       ofGo,
     ],
     [
-      'this kubelet has the path switched off',
+      'a kubelet of node-agent has the path disabled',
       noPath,
       'the kubelet of the node n1 (v1.36.3+node-agent.0.1.0) explains nothing: enableDebuggingHandlers is false in its configuration',
       own,
     ],
     [
-      'the node is away, says somebody at length',
+      'the node is unreachable, with a long message',
       answer(503, ` ${long}`),
       `the API server does not reach the node n1: ${long.slice(1)}`,
     ],
-    ['anything else', answer(500, 'internal'), 'the API server responded with 500: internal'],
-  ])('explains why a node returns no explanation: %s', (_what, told, message, facts = {}) => {
+    ['any other response', answer(500, 'internal'), 'the API server responded with 500: internal'],
+  ])('the error explains why a node returns no explanation: %s', (_what, told, message, facts = {}) => {
     expect(nodeRefusal(told, { node: 'n1', ...facts }, 'shop/web').message).toBe(message);
   });
 
-  it.each([502, 503, 504])('explains that the node is unreachable for the HTTP status %d', (status) => {
+  it.each([502, 503, 504])('the error reports an unreachable node for the HTTP status %d', (status) => {
     const told = answer(status, apiStatus(status, 'x', 'dial tcp: refused'));
     expect(nodeRefusal(told, { node: 'n1' }).message).toBe(
       'the API server does not reach the node n1: dial tcp: refused',
     );
   });
 
-  it('does not report an unknown pod if no pod was requested', () => {
+  it('the error does not report an unknown pod if no pod was requested', () => {
     const told = answer(404, 'it is not known here');
     expect(nodeRefusal(told, { node: 'n1' }).message).toContain('it has no /debug/explain');
   });

@@ -50,12 +50,12 @@ describe('a pod without a node', () => {
       [{ what: 'scheduling: SchedulingGated', sinceMs }],
     ],
     [
-      'waits for what nobody says, since a time that is none',
+      'waits to be bound if its condition has no reason and an invalid time',
       podOf({ status: unscheduled({ lastTransitionTime: 'yesterday' }) }),
       [{ what: 'scheduling: it is not bound to a node' }],
     ],
     [
-      'waits for whoever has set a gate, too',
+      'also waits for the controllers that set its scheduling gates',
       podOf({
         spec: { schedulingGates: [{ name: 'quota' }, { name: 'licence' }] },
         status: unscheduled({ reason: 'SchedulingGated', lastTransitionTime: TURNED }),
@@ -102,7 +102,7 @@ describe('a pod without a node', () => {
   });
 });
 
-describe('what draws on a terminal', () => {
+describe('characters that control a terminal', () => {
   it.each([
     ['a\nb', 'a\nb', 'a\nb'],
     ['a\tb\r', 'a\uFFFDb\uFFFD', 'a\tb'],

@@ -155,7 +155,7 @@ describe('error messages say what is wrong and what to do', () => {
   );
 
   it.each(['..', '.', 'a/b', ''])(
-    'refuses the namespace %j, which would change the path of the request',
+    'kubectl why rejects the namespace %j, which would change the path of the request',
     async (namespace) => {
       const asked = api.asked.length;
       const { code, err } = await api.why('x', '-n', namespace);
@@ -167,27 +167,27 @@ describe('error messages say what is wrong and what to do', () => {
   const forbidden = (what: string) => apiStatus(403, 'Forbidden', `${what} is forbidden: User "jane" cannot get it`);
 
   it.each<[string, () => void, string[], string | RegExp]>([
-    ['no pod', () => undefined, ['nobody'], 'there is no pod nobody in the namespace default'],
+    ['a missing pod', () => undefined, ['nobody'], 'there is no pod nobody in the namespace default'],
     [
-      'no right to pods',
+      'no permission to get pods',
       () => api.says('/api/v1/namespaces/default/pods/x', forbidden('pods "x"'), 403),
       ['x'],
       /jane[\s\S]*in the namespace default[\s\S]*resources: \["pods"\]\n +verbs: \["get"\]/,
     ],
     [
-      'no right to the proxy',
+      'no permission to use the node proxy',
       () => api.says(page('/default/x', 'text'), forbidden('nodes "n1"'), 403),
       ['x'],
       /jane[\s\S]*in the whole cluster[\s\S]*resources: \["nodes\/proxy"\]\n +verbs: \["get"\]/,
     ],
     [
-      'an API server that the node does not let in',
+      'an API server that the node does not authorize',
       () => api.says(page('/default/x', 'text'), 'Forbidden (user=kube-apiserver, verb=get, resource=nodes)', 403),
       ['x'],
       /does not authorize the API server: Forbidden[\s\S]*system:kubelet-api-admin/,
     ],
     [
-      'an API server that the node does not know',
+      'an API server that the node does not authenticate',
       () => api.says(page('/default/x', 'text'), 'Unauthorized', 401),
       ['x'],
       /clientCAFile/,
@@ -202,7 +202,7 @@ describe('error messages say what is wrong and what to do', () => {
       "the kubelet of the node n1 (v1.36.3) is not node-agent's: it has no /debug/explain",
     ],
     [
-      'debugging that is off',
+      'debugging handlers that are disabled',
       () => {
         api.says(page('/default/x', 'text'), '404 page not found\n', 404);
         api.says('/api/v1/nodes/n1', { status: { nodeInfo: { kubeletVersion: 'v1.36.3+node-agent.0.1.0' } } });
@@ -211,43 +211,43 @@ describe('error messages say what is wrong and what to do', () => {
       /enableDebuggingHandlers is false/,
     ],
     [
-      'a pod that the node has not heard of',
+      'a pod that the node does not know',
       () => api.says(page('/default/x', 'text'), 'pod default/x is not known here\n', 404),
       ['x'],
       'the node n1 does not know the pod default/x: it has not received the pod yet, or has already removed it',
     ],
-    ['no node', () => undefined, ['--node', 'n9'], /^there is no node n9: /],
+    ['a missing node', () => undefined, ['--node', 'n9'], /^there is no node n9: /],
     [
-      'a node that is away',
+      'an unreachable node',
       () => api.says(page('/default/x', 'text'), apiStatus(503, 'ServiceUnavailable', 'dial tcp: refused'), 503),
       ['x'],
       'the API server does not reach the node n1: dial tcp: refused',
     ],
     [
-      'nobody',
+      'a user who is not authenticated',
       () => api.says('/api/v1/namespaces/default/pods/x', apiStatus(401, 'Unauthorized', 'Unauthorized'), 401),
       ['x'],
       /does not accept the credentials of the kubeconfig/,
     ],
     [
-      'nonsense',
+      'a response that is not JSON',
       () => api.says('/api/v1/namespaces/default/pods/x', '<html>'),
       ['x'],
       'the response is not JSON: <html>',
     ],
     [
-      'no context',
+      'a missing context',
       () => undefined,
       ['x', '--context', 'none'],
       'the kubeconfig has no context "none"; it has main, other',
     ],
     [
-      'no kubeconfig',
+      'a missing kubeconfig',
       () => undefined,
       ['x', '--kubeconfig', '/nonexistent/config'],
       /^the kubeconfig \/nonexistent\/config cannot be read: ENOENT/,
     ],
-  ])('the error message says what to do: %s', async (_title, arrange, argv, expected) => {
+  ])('the error message of kubectl why says what to do: %s', async (_title, arrange, argv, expected) => {
     api.answers.clear();
     api.pod('x', { nodeName: 'n1' });
     arrange();
@@ -271,7 +271,7 @@ describe('error messages say what is wrong and what to do', () => {
     [['web', '-o', 'yaml'], '--output: must be text or json, got "yaml"'],
     [['web', '--interval', '0'], '--interval: must be seconds from 0.1 to 3600, got "0"'],
     [['web', '--nope'], "Unknown option '--nope'"],
-  ])('refuses the command line %j', async (argv, expected) => {
+  ])('kubectl why rejects the command line %j and says what is wrong', async (argv, expected) => {
     const { code, err } = await api.why(...argv);
     expect(code).toBe(1);
     expect(err).toContain(`error: ${expected}`);
@@ -300,7 +300,7 @@ describe('error messages say what is wrong and what to do', () => {
   });
 });
 
-describe('--watch', () => {
+describe('kubectl why --watch', () => {
   it('kubectl why --watch shows only changes, survives a node outage, and ends with the pod', async () => {
     api.answers.clear();
     api.pod('web', { nodeName: 'n1' });

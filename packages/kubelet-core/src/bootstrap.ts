@@ -21,7 +21,7 @@ export interface Bootstrap<C = unknown> {
   listenAndServeHealthz(signal: AbortSignal): Promise<void>;
   /** Serves the read-only port; otherwise like {@link listenAndServe}. */
   listenAndServeReadOnly(signal: AbortSignal): Promise<void>;
-  /** Serves the admin socket; otherwise like {@link listenAndServe}. Upstream has no such socket. */
+  /** Serves the admin socket; otherwise like {@link listenAndServe}. Upstream has no admin socket. */
   listenAndServeAdmin(signal: AbortSignal): Promise<void>;
   /** Serves the pod resources socket; otherwise like {@link listenAndServe}. */
   listenAndServePodResources(signal: AbortSignal): Promise<void>;

@@ -43,11 +43,14 @@ export interface Dependencies {
   readonly runtime: RuntimePort;
   readonly status: StatusPort;
   readonly generatePodStatus: GeneratePodStatus;
-  /** Called whenever the API server shows a changed pod, so that the status manager compares the pod's status (S7). */
+  /**
+   * Called when the API server shows a changed pod, so that the status manager compares its own status of the pod with
+   * the API's (S7).
+   */
   readonly apiStatusChanged?: (uid: string) => void;
   /** Receives every pod as a source shows it, and the UIDs of pods that are gone. */
   readonly startup?: { observed(pod: Pod): void; forget(uid: string): void };
-  /** Absent if there is no API server. */
+  /** Creates and deletes mirror pods; absent if there is no API server. */
   readonly mirrorPods?: MirrorPodsPort;
   readonly volumes: VolumesPort;
   /**
@@ -55,24 +58,24 @@ export interface Dependencies {
    * component can write to.
    */
   readonly journal?: Pick<PodJournal, keyof PodJournal>;
-  /** If absent, pods get the resources that their specs request, and are never resized. */
+  /** Allocations and resizes. If absent, pods get the resources that their specs request, and are never resized. */
   readonly allocation?: AllocationPort;
-  /** If absent, the runtime chooses the cgroups of pods. */
+  /** Manager of the pods' cgroups. If absent, the runtime chooses the cgroups of pods. */
   readonly cgroups?: PodCgroupsPort;
   readonly containerGc: ContainerGcPort;
-  /** Absent if pods get no user namespaces. */
+  /** Manager of the host ID ranges of pods; absent if pods get no user namespaces. */
   readonly userNamespaces?: UserNamespacesPort;
-  /** Package `device-manager`. Absent if the node has no devices. */
+  /** Manager of device plugins (package `device-manager`); absent if the node has no devices. */
   readonly devices?: { health(): string | undefined };
-  /** Package `dra`. Absent if pods with ResourceClaims are rejected. */
+  /** Manager of ResourceClaims, see package `dra`. If absent, pods with ResourceClaims are rejected. */
   readonly claims?: PodClaimsPort;
-  /** Absent if images are never garbage collected. */
+  /** Garbage collection of unused images. If absent, images are never removed. */
   readonly imageGc?: ImageGcPort;
-  /** Absent if pods are never evicted. */
+  /** Eviction manager. If absent, pods are never evicted. */
   readonly eviction?: EvictionPort;
-  /** Probe results appear in the pod's status immediately and trigger a sync of the pod (P7). */
+  /** Prober, whose results appear in the pod's status immediately and trigger a sync of the pod (P7). */
   readonly probes?: ProbesPort;
-  /** Called in this order for each new pod. */
+  /** Admit handlers, in the order in which they are called for each new pod. */
   readonly admitHandlers: readonly AdmitHandler[];
   /** Services that run as long as the sync loop, such as pod sources and log rotation. */
   readonly services: readonly BackgroundService[];
@@ -82,7 +85,10 @@ export interface Dependencies {
   readonly servers?: Partial<Record<ServerName, (kubelet: KubeletView) => BackgroundService>>;
 }
 
-/** Holds pod workers back while the runtime is not healthy. They then start no step, so no step fails and backs off. */
+/**
+ * Holds pod workers back while the runtime is not healthy. While pod workers wait here, they start no step, so no step
+ * fails and causes a back-off.
+ */
 export interface RuntimeGate {
   /**
    * Resolves when the runtime is healthy.
@@ -97,7 +103,9 @@ export type ServerName = 'healthz' | 'readOnly' | 'main' | 'admin' | 'podResourc
 /** The part of a kubelet that servers and other components may read. */
 export interface KubeletView {
   health(): KubeletHealth;
-  /** Returns the reasons why the node is not ready, with upstream's messages. The node's Ready condition shows them. */
+  /**
+   * Returns the reasons why the node is not ready, with upstream's messages, which the node's Ready condition shows.
+   */
   readiness(): KubeletReadiness;
   /** Requests the runtime's status now, so that {@link readiness} is current. Never throws because of the runtime. */
   updateRuntimeUp(signal: AbortSignal): Promise<void>;
@@ -126,11 +134,11 @@ export interface KubeletHealth {
   readonly pleg: string | undefined;
   readonly runtime: string | undefined;
   /**
-   * Reason why the runtime did not respond to the last status request, while it does not count as down yet; otherwise
-   * absent.
+   * Reason why the runtime did not respond to the last status request; absent if the runtime responded, or already
+   * counts as down.
    */
   readonly runtimeSilence?: string;
-  /** Absent if the node has no devices. */
+  /** Problem of the device plugin manager; absent if the node has no devices. */
   readonly devicePlugins?: string | undefined;
 }
 
@@ -163,7 +171,7 @@ export interface KubeletOptions<C = unknown> {
   readonly imageGcPeriodMs?: number;
   /**
    * Interval at which pod workers sync each pod again (`syncFrequency`), in ms. Default: 1 min. The sync loop is
-   * unhealthy if it was last entered more than twice this interval ago, and more than 5 min ago.
+   * unhealthy if it was last entered both more than twice this interval ago and more than 5 min ago.
    */
   readonly syncFrequencyMs?: number;
 }

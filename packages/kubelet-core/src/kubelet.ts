@@ -35,7 +35,7 @@ import { PodCgroups } from './sync/pod-cgroups.ts';
 import { SyncLoop } from './sync/sync-loop.ts';
 import { makeSyncParts, type SyncParts } from './sync/sync-parts.ts';
 
-/** Interval at which resizes that have waited for long are retried. */
+/** Interval at which resizes that have been pending for long are retried, in ms. */
 const RESIZE_CHECK_MS = 30_000;
 
 /**
@@ -94,7 +94,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
         syncTerminatingPod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingPod(...args)),
         syncTerminatingRuntimePod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingRuntimePod(...args)),
         syncTerminatedPod: (...args) => {
-          // The pod no longer holds resources of the node.
+          // A terminated pod no longer holds resources of the node, so pending resizes may fit now.
           this.#sync.updates.retryResizes('pod_terminated');
           return this.#requestingHousekeeping(syncer.syncTerminatedPod(...args));
         },
@@ -140,9 +140,9 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) => this.#workers.start(ending));
     group.add((ending) => volumes.start(ending));
     for (const service of services) group.add((ending) => runService(service, ending));
-    // Configuration updates are handled immediately. If an update were delayed until the runtime is healthy again, it
-    // would then be outdated (P6). Only the first updates wait for the runtime, so that pods which ran before this
-    // kubelet started are admitted before new pods (N1).
+    // Configuration updates are handled immediately. An update that is delayed until the runtime is healthy again may
+    // be outdated by then (P6). Only the first configuration updates wait for the runtime, so that pods which ran
+    // before this kubelet started are admitted before new pods (N1).
     const whenever = { always: true };
     group.add((ending) =>
       loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update, ending), ending, whenever),
@@ -229,7 +229,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#syncer.sandboxReady(pod);
   }
 
-  /** Requests the runtime's status now. Called at a sign that the runtime has gone. */
+  /** Requests the runtime's status now. Called when there is a sign that the runtime no longer responds. */
   checkRuntime(): void {
     this.#runtimeWatch.checkNow();
   }
@@ -341,8 +341,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       if (signal.aborted) return;
       throw err;
     }
-    // Housekeeping would also terminate them, but only after the runtime has listed its pods. Until then their workers
-    // must not continue (P6).
+    // Housekeeping would also terminate the removed pods, but only after the runtime has listed its pods. Until then,
+    // the workers of these pods must not continue (P6).
     this.#sync.early.terminateAll();
     this.#sync.updates.retryResizes('pods_added');
   }

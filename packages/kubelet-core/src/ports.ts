@@ -51,11 +51,14 @@ export interface MirrorPodsPort {
   reconcile(fullName: string): void;
 }
 
-/** One state machine per pod UID. Implemented by package `pod-workers`. */
+/** Pod workers: one state machine per pod UID. Implemented by package `pod-workers`. */
 export interface PodWorkersPort {
   start(signal: AbortSignal): Promise<void>;
   updatePod(options: UpdatePodOptions): void;
-  /** Forgets finished pods and returns the state of the others. Afterwards, unknown pods may be cleaned up (P5). */
+  /**
+   * Forgets finished pods and returns the state of the others. Pods without a worker may be cleaned up only after this
+   * call (P5).
+   */
   syncKnownPods(desiredPods: readonly Pod[]): ReadonlyMap<string, PodWorkerSync>;
   /**
    * Forgets the finished pods among `wantedPods`.
@@ -75,12 +78,15 @@ export interface PodWorkersPort {
 export interface PodWorkerView {
   readonly activity: {
     readonly kind: string;
-    /** Wall clock, like `untilMs`, which is the time of the next attempt or sync. */
+    /**
+     * Start of the activity by the wall clock. `untilMs` uses the same clock and is the time of the next attempt or
+     * sync.
+     */
     readonly sinceMs?: number;
     readonly untilMs?: number;
-    /** Only for `backingOff`: error of the last attempt. */
+    /** Error of the last attempt; set only if the activity is `backingOff`. */
     readonly error?: string;
-    /** Only for `waitingForFullName`: UID of the pod that holds the name. */
+    /** UID of the pod that holds the full name; set only if the activity is `waitingForFullName`. */
     readonly holderUid?: string | undefined;
   };
 }
@@ -91,7 +97,7 @@ export interface PlegPort {
   readonly events: AsyncIterable<PodLifecycleEvent>;
   /** Requests an immediate inspection of this pod. */
   hint(uid: string): void;
-  /** Returns the problem; `undefined` if healthy. */
+  /** Returns the problem of the Pod Lifecycle Event Generator; `undefined` if there is none. */
   healthy(): string | undefined;
 }
 
@@ -164,7 +170,10 @@ export interface StatusPort {
    * immediately.
    */
   setContainerReadiness(uid: string, containerId: string, ready: boolean): void;
-  /** Like {@link setContainerReadiness}, for whether the container has started. */
+  /**
+   * Sets whether a container (by its runtime ID) has started, as its startup probe found. The status changes
+   * immediately.
+   */
   setContainerStartup(uid: string, containerId: string, started: boolean): void;
   /**
    * Returns whether the Ready condition in the API differs from the one that follows from the other fields in the API,
@@ -310,7 +319,7 @@ export interface ProbesPort {
   /** Stops liveness and startup probes of a terminating pod; readiness probes continue. */
   stopLivenessAndStartup(uid: string): void;
   removePod(uid: string): void;
-  /** Forgets all pods except these. */
+  /** Removes the probes and results of all pods except those in `desired`. */
   cleanupPods(desired: ReadonlySet<string>): void;
   /** Returns the current result, the waits and the latest results of each probe. */
   explain(uid: string): readonly unknown[];

@@ -25,7 +25,7 @@ test.each([
   ['has failed and is terminating', makePod('a'), { phase: 'Failed', isEnding: true }, true],
   ['has failed according to the API and is terminating', failedInApi, { isEnding: true }, true],
   ['was rejected and is terminating', makePod('a'), { phase: 'Failed', isEnding: true, hasAllocation: false }, false],
-] as const)('N1: whether admission counts a pod that %s as active: $3', (_what, pod, facts, holds) => {
+] as const)('N1: a pod that %s counts as active in admission: $3', (_what, pod, facts, holds) => {
   expect(isActive(pod, { ...RUNS, ...facts })).toBe(holds);
 });
 
@@ -42,6 +42,6 @@ test.each([
   ['has failed and has finished', makePod('a'), { phase: 'Failed', isFinished: true }, true],
   ['has finished without a phase', makePod('a'), { isFinished: true }, false],
   ['waits for its admission', makePod('a'), { phase: undefined, isUndecided: true, hasAllocation: false }, false],
-] as const)('N1: whether later admissions may skip a pod that %s: $3', (_what, pod, facts, stays) => {
+] as const)('N1: later admissions may skip a pod that %s: $3', (_what, pod, facts, stays) => {
   expect(staysInactive(pod, { ...RUNS, ...facts })).toBe(stays);
 });

@@ -8,7 +8,7 @@ import { makePod } from './fakes.ts';
 const { signal } = new AbortController();
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A handler that responds when the test tells it to, each time it is called. */
+/** Returns an admit handler whose `admit` resolves when the test calls `answer` with the pod's name and the result. */
 function slowHandler() {
   const asked: { readonly name: string; readonly others: string[]; readonly signal: AbortSignal }[] = [];
   const answers = new Map<string, (result: AdmitResult) => void>();
@@ -27,7 +27,7 @@ function slowHandler() {
   return { handler, asked, released, answer };
 }
 
-/** Admits this many concurrent pods. */
+/** Returns an admit handler that admits a pod if fewer than `places` pods are active. */
 const roomFor = (places: number): AdmitHandler => ({
   admit: (_pod, others) => (others.length < places ? { admit: true } : full),
 });
@@ -141,7 +141,10 @@ describe('pods in admission', () => {
   });
 });
 
-/** Admits two pods; `critical` preempts others, which are gone when the test says so. */
+/**
+ * Returns an admit handler with room for two pods. `critical` pods preempt others; the preemption ends when the test
+ * calls `ended`.
+ */
 function withRecovery() {
   const begun: string[] = [];
   let end: (() => void) | undefined;
@@ -189,7 +192,7 @@ describe('pod with preemption', () => {
     for (const name of ['slow', 'critical-a', 'critical-b']) admissions.admit([makePod(name)], signal);
     expect(begun).toEqual([]);
     await answer('slow', { admit: false, reason: 'NoDevice', message: '' });
-    // By now there is room for the first of them.
+    // The rejection of `slow` leaves room for `critical-a`, which is therefore admitted without preemption.
     expect(told).toEqual(['slow NoDevice', 'critical-a admitted']);
     expect(begun).toEqual(['critical-b']);
     ended();
@@ -215,7 +218,7 @@ describe('pod with preemption', () => {
     expect(told).toEqual(['slow NoDevice', 'critical admitted']);
   });
 
-  test('a pod that is removed while its preemption is in progress is not admitted, and the next pod gets its turn', async () => {
+  test('a pod that is removed while its preemption is in progress is not admitted, and the next pod is evaluated', async () => {
     const { room, ended } = withRecovery();
     const { admissions, active, told } = setUp([room]);
     active.push(makePod('x'), makePod('y'));
@@ -243,7 +246,7 @@ describe('pod with preemption', () => {
   });
 });
 
-describe('withdrawn pod', () => {
+describe('pod that is withdrawn from admission', () => {
   test('withdrawing a pod from admission aborts its admit handler, and releases the reservations if the handler admits the pod later', async () => {
     const { handler, answer, asked, released } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(9)]);

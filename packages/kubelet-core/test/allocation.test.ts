@@ -9,16 +9,19 @@ const context = {
   ...{ nowMs: 0, noted: [], isEnding: false },
 };
 
-describe('explain', () => {
+describe('explanation of a pod with a resize', () => {
   test.each([
     ['PodResizePending', 'Deferred', 'no room', 'resize: Deferred: no room'],
     ['PodResizeInProgress', 'Error', 'too much', 'resize: Error: too much'],
     ['PodResizeInProgress', undefined, undefined, 'resize: in progress'],
-  ])('explains what a resize waits for from the condition %s %s', (type, reason, message, expected) => {
-    const condition = { type, status: 'True', ...(reason && { reason }), ...(message && { message }) };
-    const pod = makePod('a', { status: { phase: 'Running', conditions: [condition] } });
-    expect(explainPod(pod, context).waitingFor).toEqual([{ what: expected }]);
-  });
+  ])(
+    'explainPod lists a resize with the condition %s and the reason %s among the waits',
+    (type, reason, message, expected) => {
+      const condition = { type, status: 'True', ...(reason && { reason }), ...(message && { message }) };
+      const pod = makePod('a', { status: { phase: 'Running', conditions: [condition] } });
+      expect(explainPod(pod, context).waitingFor).toEqual([{ what: expected }]);
+    },
+  );
 });
 
 test('without an allocation manager, pods get the resources that their specs request', async () => {

@@ -74,7 +74,7 @@ describe('early terminations', () => {
     ['another pod, which is terminating', ['new', 'ending'], false],
     ['another pod without a worker', ['old'], true],
   ])(
-    "F4: lists the runtime's pods only if a desired static pod may have a running namesake; the runtime has %s",
+    "F4: the runtime's pods must be listed if a desired static pod may have a running namesake; if the runtime has %s: $2",
     (_name, running, expected) => {
       const { podManager, early, workers } = setUp({ ...(running && { running }) });
       expect(early.mayHaveReplacedOrphans()).toBe(false);
@@ -107,16 +107,13 @@ describe('early terminations', () => {
     ['whose sandbox an earlier kubelet process created', 'waitingForFullName', ['other', 'removed'], false],
     ['that waits for its name while the running pods are unknown', 'waitingForFullName', undefined, false],
     ['that its worker has started', 'idle', ['removed'], false],
-  ])(
-    'F1, N9: a pod %s, and that its source removes, is terminated before all sources are ready: $3',
-    (_name, kind, running, expected) => {
-      const { early, told, workers } = setUp({ ...(running && { running }) });
-      workers.known.set('removed', { state: 'sync', orphan: false, hasConfig: true, static: true });
-      workers.view = { activity: { kind } };
-      expect(early.podRemoved(staticPod('etcd', 'removed'))).toBe(expected);
-      expect(told()).toEqual(expected ? ['kill removed'] : []);
-      early.terminateAll();
-      expect(told()).toEqual(['kill removed']);
-    },
-  );
+  ])('F1, N9: a removed pod %s is terminated before all sources are ready: $3', (_name, kind, running, expected) => {
+    const { early, told, workers } = setUp({ ...(running && { running }) });
+    workers.known.set('removed', { state: 'sync', orphan: false, hasConfig: true, static: true });
+    workers.view = { activity: { kind } };
+    expect(early.podRemoved(staticPod('etcd', 'removed'))).toBe(expected);
+    expect(told()).toEqual(expected ? ['kill removed'] : []);
+    early.terminateAll();
+    expect(told()).toEqual(['kill removed']);
+  });
 });

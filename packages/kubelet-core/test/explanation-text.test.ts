@@ -24,7 +24,7 @@ function section(text: string, title: string): readonly string[] {
   return rest.slice(0, end).map((line) => line.slice(2));
 }
 
-describe('explanation text of a pod without further facts', () => {
+describe('explanation text of a pod without steps, waits and probes', () => {
   it('the explanation text omits unknown values', () => {
     expect(textOf()).toBe(
       [
@@ -56,7 +56,7 @@ describe('explanation text of a pod without further facts', () => {
   });
 });
 
-describe('duration', () => {
+describe('durations in the explanation text', () => {
   const shown = (ms: number): string | undefined =>
     /^- x \(for (.*), since /.exec(
       section(textOf({ waitingFor: [{ what: 'x', sinceMs: T - ms }] }), 'Waits for')[0] ?? '',
@@ -91,7 +91,7 @@ describe('duration', () => {
   });
 });
 
-describe('waits', () => {
+describe('waits in the explanation text', () => {
   it.each<[string, Told['waitingFor'][number], string]>([
     ['without a start time', { what: 'volumes' }, '- volumes'],
     [
@@ -117,7 +117,7 @@ describe('waits', () => {
   });
 });
 
-describe('next steps', () => {
+describe('next steps in the explanation text', () => {
   const steps = (count: number): PodExplanation['next'] =>
     Array.from({ length: count }, (_one, index) => ({ step: 'Image', target: `c${index}` }) as const);
 
@@ -153,7 +153,7 @@ describe('next steps', () => {
   });
 });
 
-describe('past steps', () => {
+describe('past steps in the explanation text', () => {
   const step = (more: Partial<PodStep>): PodStep => ({
     ...{ step: 'Image', startedAtMs: T - 5000, endedAtMs: T - 3000, ...more },
   });
@@ -194,7 +194,7 @@ describe('past steps', () => {
   });
 });
 
-describe('further sections', () => {
+describe('probes, events and evictions in the explanation text', () => {
   it('the explanation text shows probes with current result, last attempt and wait', () => {
     const last = [
       { atMs: T - 9, result: 'success', output: 'old' },

@@ -25,7 +25,7 @@ export function makeRuntimePod(uid: string, state: 'ready' | 'notReady' = 'ready
   return { uid, name: uid, namespace: 'default', createdAtMs: 1, containers: [], sandboxes: [sandbox] };
 }
 
-/** A pod cache without entries. */
+/** Pod cache that has read no pod. */
 export const unreadCache: PodCachePort = {
   get: () => undefined,
   hasSeen: () => false,
@@ -52,7 +52,7 @@ export class RecordingWorkers implements PodWorkersPort {
     this.syncKnownPodsCalls += 1;
     return this.known;
   }
-  /** Pods that are finished and desired again. */
+  /** UIDs of the pods that have finished and are desired again. */
   readonly reused: Set<string> = new Set();
   forgetReused(wantedPods: readonly Pod[]): readonly string[] {
     const forgotten = wantedPods.map(({ metadata }) => metadata.uid).filter((uid) => this.reused.delete(uid));
@@ -65,7 +65,7 @@ export class RecordingWorkers implements PodWorkersPort {
   isPodTerminationRequested(uid: string): boolean {
     return this.terminationRequested.has(uid);
   }
-  /** Evicted pods, and whether they are still terminating. */
+  /** Evicted pods by UID: `ending` while the pod is terminating, `ended` afterwards. */
   readonly evicted: Map<string, 'ending' | 'ended'> = new Map();
   couldHaveRunningContainers(uid: string): boolean {
     return this.evicted.get(uid) === 'ending';
@@ -81,12 +81,12 @@ export class RecordingWorkers implements PodWorkersPort {
   }
 }
 
-/** A status store without rules. */
+/** Status manager that stores every status unchanged. */
 export class PlainStatuses {
   readonly statuses: Map<string, PodStatus> = new Map();
   readonly history: PodStatus[] = [];
   readonly terminated: string[] = [];
-  /** Recorded probe results. */
+  /** Recorded calls of `setContainerReadiness` and `setContainerStartup`. */
   readonly told: string[] = [];
 
   getPodStatus(uid: string): PodStatus | undefined {
@@ -111,7 +111,7 @@ export class PlainStatuses {
   terminatePod(pod: Pod): void {
     this.terminated.push(pod.metadata.uid);
   }
-  /** UIDs that are used again. */
+  /** UIDs for which `resetForNewInstance` was called. */
   readonly begunAnew: string[] = [];
   resetForNewInstance(uid: string): void {
     this.begunAnew.push(uid);
@@ -121,7 +121,7 @@ export class PlainStatuses {
   }
 }
 
-/** Pods by UID; no mirror pods. */
+/** Pod manager that stores pods by UID and has no mirror pods. */
 export class PlainPodManager {
   readonly pods: Map<string, Pod> = new Map();
 
@@ -155,7 +155,7 @@ export class PlainPodManager {
   }
 }
 
-/** Events as `reason: message` lines. */
+/** Returns an event recorder and the events that it recorded, as `reason: message` lines. */
 export function recordEvents(): { readonly lines: string[]; readonly recorder: EventRecorder } {
   const lines: string[] = [];
   return { lines, recorder: { event: (_object, _type, reason, message) => void lines.push(`${reason}: ${message}`) } };
@@ -183,11 +183,11 @@ export class PlainProbes {
   }
 }
 
-/** In-memory pod cgroups, with the existing ones and the recorded calls. */
+/** Pod cgroups in memory: `groups` has the existing cgroups, `calls` the recorded calls. */
 export class PlainCgroups implements PodCgroupsPort {
   readonly groups: Set<string> = new Set();
   readonly calls: string[];
-  /** Errors of `ensure`, `destroy` and `pods`. */
+  /** Error that `ensure`, `destroy` and `pods` throw; `undefined` if they succeed. */
   failure: Error | undefined;
 
   constructor(calls: string[] = []) {

@@ -31,22 +31,22 @@ async function podsPerTurn(count: number, podMs: number): Promise<readonly numbe
 }
 
 describe('inPortions', () => {
-  it('K5: yields to the event loop after at most 16 of 1,000 pods if each takes 1 ms', async () => {
+  it('K5: inPortions yields to the event loop after at most 16 of 1,000 pods if each takes 1 ms', async () => {
     expect(Math.max(...(await podsPerTurn(1000, 1)))).toBeLessThanOrEqual(16);
   });
 
-  it('yields to the event loop after 8 pods if each takes 20 ms', async () => {
+  it('inPortions yields to the event loop after 8 pods if each takes 20 ms', async () => {
     expect(await podsPerTurn(20, 20)).toEqual([8, 8, 4]);
   });
 
-  it('calls the handler once for an update without pods', async () => {
+  it('inPortions calls the handler once for an update without pods', async () => {
     const portions: number[] = [];
     const add = (portion: readonly unknown[]): void => void portions.push(portion.length);
     await inPortions([], add, new FakeClock(), new AbortController().signal);
     expect(portions).toEqual([0]);
   });
 
-  it('stops handling a list of pods between two portions when the signal is aborted', async () => {
+  it('inPortions stops handling a list of pods between two portions when the signal is aborted', async () => {
     const clock = new FakeClock();
     const abort = new AbortController();
     let spentMs = 0;

@@ -295,7 +295,7 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
-  test('housekeeping runs after a pod sync that changed something or failed, not after an idle one', async () => {
+  test('housekeeping runs after a pod sync that changed something or failed, not after an idle sync', async () => {
     let sync: () => Promise<{ results: { action: string; target: string }[] }> = async () => ({ results: [] });
     const { kubelet, clock, workers, state, controller } = setUp({
       runtime: { ...healthyRuntime, syncPod: () => sync() },
@@ -405,7 +405,7 @@ describe('the sync loop', () => {
     await clock.advance(0);
     expect(workers.syncKnownPodsCalls).toBe(1);
     expect(workers.updates.at(-1)?.runningPod?.uid).toBe('orphan');
-    // Later events are for the next pass.
+    // The events that arrived while the runtime's pods were listed make another pass due.
     await clock.advance(2000);
     expect(answers).toHaveLength(2);
     controller.abort();
@@ -465,7 +465,7 @@ describe('the sync loop', () => {
   test.each([
     ['a service', 'services'],
     ['a service that depends on the runtime', 'runtimeDependentServices'],
-  ] as const)('the kubelet stops with an error that names %s if it fails', async (_name, place) => {
+  ] as const)('the kubelet stops if %s fails, with an error that names the service', async (_name, place) => {
     let others = 0;
     const other = {
       name: 'other',
@@ -493,7 +493,7 @@ describe('the sync loop', () => {
   });
 });
 
-describe('operations for the program', () => {
+describe('operations that the embedding program calls', () => {
   test.each<[Pick<ProbeUpdate, 'kind' | 'result'>, string[], string[]]>([
     [{ kind: 'readiness', result: 'success' }, ['uid-a c1 ready true'], ['create', 'sync']],
     [{ kind: 'readiness', result: 'failure' }, ['uid-a c1 ready false'], ['create', 'sync']],
@@ -502,7 +502,7 @@ describe('operations for the program', () => {
     [{ kind: 'liveness', result: 'failure' }, [], ['create', 'sync']],
     [{ kind: 'liveness', result: 'success' }, [], ['create']],
   ])(
-    'P7: shows a probe result in the status immediately and wakes the pod’s worker: %j',
+    'P7: the probe result %j immediately causes the status calls %j and the pod worker updates %j',
     async (found, told, synced) => {
       const [probes, status] = [new PlainProbes(), new PlainStatuses()];
       const { kubelet, clock, updates, workers, controller } = setUp({ probes, status });

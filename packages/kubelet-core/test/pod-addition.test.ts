@@ -25,6 +25,6 @@ test.each<[string, Partial<AdditionFacts>, ReturnType<typeof planAddition>]>([
     { isTerminating: true, isTerminal: true },
     'terminate',
   ],
-])('N1: the addition of a pod %s', (_name, facts, expected) => {
+])('N1: planAddition %s', (_name, facts, expected) => {
   expect(planAddition({ ...fresh, ...facts })).toBe(expected);
 });

@@ -214,7 +214,7 @@ it.each([
   ['Succeeded', false, 'nothing: the pod has succeeded'],
   ['Running', false, 'nothing: the pod is in the desired state'],
   ['Running', true, 'nothing: all start steps are done'],
-])('a pod in phase %s that has a cause of failure (%s) gets the next step: %s', (phase, hasCauses, expected) => {
+])('the line about next steps of a pod in phase %s, which has causes: %s, is: %s', (phase, hasCauses, expected) => {
   expect(nothingNext(phase, hasCauses)).toBe(expected);
 });
 

@@ -133,7 +133,7 @@ describe('runsOnce', () => {
       spec('Never', { restartPolicy: 'Never', restartPolicyRules: rules }),
       false,
     ],
-  ])('whether a pod runs only once with restartPolicy %s: $2', (_name, overrides, expected) => {
+  ])('a pod with restartPolicy %s runs only once: $2', (_name, overrides, expected) => {
     expect(runsOnce(makePod('a', overrides))).toBe(expected);
   });
 });

@@ -197,27 +197,27 @@ describe('next steps of a pod', () => {
 
   it.each<[string, object | undefined, string | undefined, readonly string[]]>([
     [
-      'has not started',
+      'has not started include all its steps',
       undefined,
       undefined,
       ['Image init', 'CreateContainer init', 'StartContainer init', 'ContainerEnded init'],
     ],
-    ['runs', { running: {} }, undefined, ['ContainerEnded init']],
-    ['has succeeded', { terminated: { exitCode: 0 } }, undefined, []],
+    ['runs include its termination', { running: {} }, undefined, ['ContainerEnded init']],
+    ['has succeeded omit the init container', { terminated: { exitCode: 0 } }, undefined, []],
     [
-      'has failed',
+      'has failed include all its steps again',
       { terminated: { exitCode: 1 } },
       undefined,
       ['Image init', 'CreateContainer init', 'StartContainer init', 'ContainerEnded init'],
     ],
-    ['is a sidecar that runs', { running: {} }, 'Always', []],
+    ['is a sidecar that runs omit the sidecar', { running: {} }, 'Always', []],
     [
-      'is a sidecar that has not started',
+      'is a sidecar that has not started include its start but not its termination',
       undefined,
       'Always',
       ['Image init', 'CreateContainer init', 'StartContainer init'],
     ],
-  ])('the next steps of a pod with an init container that %s', (_what, state, restartPolicy, expected) => {
+  ])('the next steps of a pod whose init container %s', (_what, state, restartPolicy, expected) => {
     const initContainers = [{ name: 'init', image: 'x', ...(restartPolicy && { restartPolicy }) }];
     const spec = { initContainers } as Partial<Pod['spec']>;
     const initContainerStatuses = [

@@ -38,7 +38,10 @@ const container = (state: RuntimeContainerStatus['state'], id = 'c1'): RuntimeCo
   sandboxId: 's1',
 });
 
-/** Running while anything runs, else Succeeded; a failure of the kubelet takes precedence. */
+/**
+ * Generates phase Running while a container runs, otherwise Succeeded. A failure decided by the kubelet takes
+ * precedence.
+ */
 const generate: GeneratePodStatus = (_pod, runtimeStatus, { failure, podIsTerminal, oldStatus }) => {
   if (failure) return { phase: 'Failed', ...failure };
   if (oldStatus?.phase === 'Failed') return oldStatus;
@@ -267,7 +270,7 @@ describe('syncPod', () => {
     expect(events.lines).toEqual([]);
   });
 
-  describe('with volumes that cannot be attached because the node is full', () => {
+  describe('pod whose volumes cannot be attached because the node is full', () => {
     const full = Object.assign(new Error('Node has reached its limit'), { code: 'AttachLimitExceeded' });
 
     test('fails a pod whose volumes cannot be attached because the node is full, with reason, event and metric, and starts nothing', async () => {
@@ -388,7 +391,8 @@ describe('syncPod', () => {
     await expect(syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('ErrImagePull');
     expect(status.getPodStatus('uid-a')?.conditions).toEqual([ready]);
 
-    // The next sync's status shows whether the sandbox exists.
+    // The next sync generates a new status from the runtime, so the condition is not kept if the sandbox no longer
+    // exists.
     behaviour.sync = async () => ({ results: [], error: new Error('no network') });
     await expect(syncer.syncPod('sync', pod, undefined, emptyStatus(pod), signal)).rejects.toThrow('no network');
     expect(status.getPodStatus('uid-a')?.conditions).toBeUndefined();
@@ -604,7 +608,7 @@ describe('syncTerminatedPod', () => {
   });
 });
 
-describe('probes', () => {
+describe('probes of a pod', () => {
   test("probes start with a pod's first sync, and are not added to a terminated pod", async () => {
     const { syncer, pod, probes } = setUp();
     await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
@@ -713,7 +717,7 @@ describe('cgroup of a pod', () => {
     const shown = { ...pod, status: { phase: 'Running' as const } };
     await syncer.syncTerminatingPod(shown, emptyStatus(pod), undefined, undefined, signal);
     expect(calls).toEqual(['limits uid-a', 'status Pending', 'kill', 'limits are known', 'status Succeeded']);
-    // A pod that is not shown as running shows its allocation instead.
+    // The status of a pod that is not Running shows the allocated resources instead, so no limits are read.
     calls.length = 0;
     await syncer.syncTerminatingPod(pod, emptyStatus(pod), undefined, undefined, signal);
     expect(calls).not.toContain('limits uid-a');

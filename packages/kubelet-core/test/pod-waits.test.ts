@@ -51,7 +51,7 @@ describe('the wait text of a pod for each step in progress', () => {
     ['Stop', undefined, 'stop: containers are being stopped'],
     ['CleanUp', undefined, 'clean-up: volumes and cgroup are being removed'],
     ['Probe', undefined, 'Probe'],
-  ])('shows a %s step of %s in progress as wait', (step, target, what) => {
+  ])('shows a %s step in progress (target: %s) as the wait "%s"', (step, target, what) => {
     const steps = [open(step, target === undefined ? {} : { target })];
     expect(waitsOf(makePod('a'), { steps })).toEqual([{ what, sinceMs: T + 7000 }]);
   });
@@ -92,7 +92,7 @@ describe('waits for the node', () => {
 });
 
 describe('waits for volumes', () => {
-  it('a CSI call without an answer is listed before the step that waits for it', () => {
+  it('a CSI call without a response is listed before the step that waits for the call', () => {
     const what = 'NodeStageVolume of driver x has not answered for 42 s';
     const volumeWaits = [
       { volume: 'data', what, sinceMs: T },

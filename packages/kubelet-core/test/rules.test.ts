@@ -19,12 +19,12 @@ describe('pastActiveDeadline', () => {
     ['without a deadline', makePod('a'), status, start + 1e9, false],
     ['before the pod has started', pod, {}, start + 1e9, false],
     ['with an invalid start time', pod, { startTime: 'soon' }, start + 1e9, false],
-  ])('whether a pod is past its activeDeadlineSeconds (%s): $4', (_name, tested, withStatus, nowMs, expected) => {
+  ])('a pod counts as past its activeDeadlineSeconds %s: $4', (_name, tested, withStatus, nowMs, expected) => {
     expect(pastActiveDeadline(tested, withStatus, nowMs)).toBe(expected);
   });
 });
 
-describe('admission', () => {
+describe('admission of pods', () => {
   const features = { probes: false, lifecycleHooks: false, userNamespaces: false, resourceClaims: false };
 
   test('a pod is rejected by the first admit handler that rejects it, and later handlers are not called', () => {
@@ -67,7 +67,7 @@ describe('admission', () => {
     ['startupProbe', { startupProbe: {} }],
     ['lifecycle.postStart', { lifecycle: { postStart: {} } }],
     ['lifecycle.preStop', { lifecycle: { preStop: {} } }],
-  ])('rejects a container or init container with %s', (field, more) => {
+  ])('the handler for unsupported features rejects a container or init container with %s', (field, more) => {
     const refused = (spec: object): unknown =>
       unsupportedFeatureHandler(features).admit(makePod('a', { spec: { containers: [{ name: 'a' }], ...spec } }));
     const message = (group: string): object => ({
@@ -77,7 +77,7 @@ describe('admission', () => {
     expect(refused({ initContainers: [{ name: 'i', ...more }] })).toMatchObject(message('initContainers'));
   });
 
-  test('rejects pods with resource claims if the kubelet has no ResourceClaim manager', () => {
+  test('the handler for unsupported features rejects pods with resource claims if the kubelet has no ResourceClaim manager', () => {
     const claims = [{ name: 'gpu', request: 'one' }];
     const pod = makePod('a', {
       spec: {
@@ -105,7 +105,7 @@ describe('RuntimeState', () => {
   const ok = { ok: true, reason: '', message: '' };
   const ready: RuntimeReadiness = { runtimeReady: ok, networkReady: ok };
 
-  test('reports errors of the runtime before its first status response, and none afterwards', () => {
+  test('RuntimeState reports errors of the runtime before its first status response, and none afterwards', () => {
     const state = new RuntimeState(new FakeClock(), 30_000);
     expect(state.errors()).toEqual(['container runtime status check may not have completed yet']);
     expect(state.networkError()).toBe('network state unknown');
@@ -126,7 +126,7 @@ describe('RuntimeState', () => {
     expect(state.errors()).toEqual([]);
   });
 
-  test("K2: reports the problems in the runtime's own status", () => {
+  test("K2: RuntimeState reports the problems in the runtime's own status", () => {
     const state = new RuntimeState(new FakeClock(), 30_000);
     state.update({ ...ready, networkReady: { ok: false, reason: 'NoCni', message: 'cni plugin not initialized' } });
     expect(state.errors()).toEqual([]);
@@ -169,7 +169,7 @@ test.each([
   [3, 59_999, undefined],
   [3, 60_000, 'sync loop handler housekeeping has failed 3 times in a row for 60 s: no spec'],
 ])(
-  'K5: a handler that failed %d times in a row within %d ms makes the sync loop unhealthy: %s',
+  'K5: the health check reports for a handler that failed %d times in a row within %d ms: %s',
   (count, forMs, fault) => {
     const failures = new Map([['housekeeping', { count, sinceMs: 1000, error: 'no spec' }]]);
     expect(failingHandler(failures, 1000 + forMs)).toBe(fault);

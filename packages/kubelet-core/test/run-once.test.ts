@@ -66,7 +66,7 @@ function setUp(syncsUntilUp: number, options: { isTerminal?: boolean; fails?: bo
 }
 
 describe('runPodsOnce', () => {
-  test('run once syncs a pod until its containers run, with growing delays', async () => {
+  test('runPodsOnce syncs a pod until its containers run, with growing delays', async () => {
     const { clock, syncs, run } = setUp(3);
     const result = run([makePod('a')]);
     await clock.advance(2999);
@@ -76,14 +76,14 @@ describe('runPodsOnce', () => {
     expect(await result).toEqual([{ pod: makePod('a') }]);
   });
 
-  test('run once does not sync a running pod, and counts a terminated pod as done', async () => {
+  test('runPodsOnce does not sync a running pod, and returns no error for a terminated pod', async () => {
     const up = setUp(0);
     expect(await up.run([makePod('a')])).toEqual([{ pod: makePod('a') }]);
     expect(up.syncs).toEqual([]);
     expect(await setUp(99, { isTerminal: true }).run([makePod('a')])).toEqual([{ pod: makePod('a') }]);
   });
 
-  test('run once gives up a pod that never runs with its last error, without delaying the other pods', async () => {
+  test('runPodsOnce returns an error with the last cause for a pod that never runs, without delaying the other pods', async () => {
     const { clock, syncs, run } = setUp(99, { fails: true });
     const result = run([makePod('a'), makePod('b')]);
     await clock.advance(3_000_000);
@@ -94,7 +94,7 @@ describe('runPodsOnce', () => {
     expect(syncs).toHaveLength(22);
   });
 
-  test('run once does not sync a rejected pod', async () => {
+  test('runPodsOnce does not sync a rejected pod, and returns the rejection as error', async () => {
     const { syncs, run } = setUp(1, { admit: { admit: () => ({ admit: false, reason: 'NoRoom', message: 'full' }) } });
     const [result] = await run([makePod('a')]);
     expect(result?.error).toMatchObject({ code: 'Refused', message: 'NoRoom: full' });

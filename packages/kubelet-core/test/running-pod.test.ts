@@ -15,7 +15,7 @@ const sandbox = (createdAtMs: number): RuntimePodStatus['sandboxes'][number] => 
   ...{ id: 's', state: 'ready', attempt: 0, createdAtMs, ips: [], hostNetwork: false, runtimeHandler: '' },
 });
 
-describe('running parts of a pod', () => {
+describe('conversion of a pod that runs or was stopped', () => {
   const all = (['created', 'running', 'exited', 'unknown'] as const).map((state) => container(state, state));
 
   it('a running pod includes created, running and unknown containers (C5), and has the creation time of its oldest sandbox or container', () => {

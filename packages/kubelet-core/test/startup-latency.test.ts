@@ -59,10 +59,18 @@ describe('StartupLatency', () => {
   const hostPath: Volume = { name: 'v', hostPath: { path: '/x' } };
   const emptyDir: Volume = { name: 'v', emptyDir: {} };
   test.each<[string, Partial<Pod['spec']>, readonly string[]]>([
-    ['a hostPath volume', { volumes: [hostPath] }, [`${TOTAL} 10`]],
-    ['an emptyDir volume', { volumes: [emptyDir] }, [`${TOTAL} 10`, `${INDICATOR} 10`, `${FIRST} 10`]],
-    ['the host network', { hostNetwork: true }, [`${TOTAL} 10`, `${INDICATOR} 10`]],
-  ])('the startup latency metrics that count a pod with %s', (_, spec, expected) => {
+    ['a hostPath volume is only in the metric of total durations', { volumes: [hostPath] }, [`${TOTAL} 10`]],
+    [
+      'an emptyDir volume is in all startup latency metrics',
+      { volumes: [emptyDir] },
+      [`${TOTAL} 10`, `${INDICATOR} 10`, `${FIRST} 10`],
+    ],
+    [
+      'the host network is in the total and the SLI metric, but not in that of the first network pod',
+      { hostNetwork: true },
+      [`${TOTAL} 10`, `${INDICATOR} 10`],
+    ],
+  ])('startup latency of a pod with %s', (_, spec, expected) => {
     latency.observed(podOf(pending, spec));
     latency.observed(podOf(started, spec));
     expect(seen).toEqual(expected);

@@ -25,7 +25,7 @@ function setUp(
   options: {
     admitHandlers?: readonly AdmitHandler[];
     running?: readonly RuntimePod[];
-    /** The runtime's pods were listed, but none was read yet. */
+    /** Whether the pod cache has listed the runtime's pods but read none of them yet. */
     isUnread?: boolean;
   } = {},
 ) {
@@ -122,7 +122,7 @@ function setUp(
     },
   });
   const { handler: sources, cleanups, updates, active, admissions, early } = sync;
-  /** The calls of the sync loop and of the kubelet, to whichever part handles them. */
+  /** Calls of the sync loop and of the kubelet, each passed to the component that handles it. */
   const handler = {
     early,
     handlePodAdditions: (pods: readonly Pod[], ending: AbortSignal) => sources.handlePodAdditions(pods, ending),
@@ -193,7 +193,7 @@ test('R1: a pod that left the configuration keeps its status although housekeepi
   expect(status.getPodStatus('uid-a')).toEqual({ phase: 'Running' });
 });
 
-describe('additions', () => {
+describe('additions of pods', () => {
   test('admits new pods and gives them workers, oldest first', () => {
     const { handler, workers } = setUp();
     const young = makePod('young', { metadata: { creationTimestamp: '2026-01-02T00:00:00Z' } });
@@ -277,7 +277,7 @@ describe('additions', () => {
       return getPodStatus.call(status, uid);
     };
     expect([active(), looks]).toEqual([['runs'], 1]);
-    // A source that shows the pod again causes another check.
+    // If a source shows the rejected pod again, its status is read once more.
     const [again] = refused;
     if (again !== undefined) handler.handlePodUpdates([again]);
     looks = 0;
@@ -301,7 +301,7 @@ describe('additions', () => {
     expect(told(full.workers)).toEqual(['create new', 'create runs']);
   });
 
-  test('N9: a static pod that ran before a kubelet restart is admitted even if it is added after the first list of its source', () => {
+  test('N9: a running pod is not admitted again after a kubelet restart, except a static pod that is added after the first list of its source', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NodeShutdown', message: '' }) as const };
     const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];
     const annotations = { 'kubernetes.io/config.source': 'file' };
@@ -323,7 +323,8 @@ describe('additions', () => {
     expect(told(late.workers)).toEqual([]);
     expect(late.status.statuses.get('uid-runs')).toMatchObject({ phase: 'Failed', reason: 'NodeShutdown' });
 
-    // The first list of an API server may be older than the pod.
+    // A pod of the API server is not admitted again, because the first list of the API server may be older than the
+    // pod.
     const listed = setUp({ admitHandlers: [refuse], running });
     listed.handler.handlePodAdditions([makePod('runs')], signal);
     expect(told(listed.workers)).toEqual(['create runs']);
@@ -331,9 +332,9 @@ describe('additions', () => {
 
   test.each([
     ['', false],
-    [' and was not read since', true],
+    [' and has not read the pod since', true],
   ])(
-    'N9: a pod that this kubelet terminated is admitted again although the cache still shows it running%s',
+    'N9: a pod that this kubelet terminated must pass admission again although the cache still shows it running%s',
     async (_how, isUnread) => {
       const asked: string[] = [];
       const noting: AdmitHandler = {
@@ -517,7 +518,7 @@ describe('pod in admission', () => {
   });
 });
 
-describe('updates', () => {
+describe('updates of pods', () => {
   const [one, other] = [makePod('a'), makePod('a', { metadata: { labels: { changed: 'yes' } } })];
   const warn = {
     admit: () => ({ admit: true }) as const,
@@ -541,7 +542,7 @@ describe('updates', () => {
   });
 });
 
-describe('removals', () => {
+describe('removals of pods', () => {
   test('kills a pod after its source removed it', () => {
     const { handler, workers, podManager } = setUp();
     const pod = makePod('a');
@@ -573,7 +574,7 @@ function cleanUp({ handlePodCleanups }: Parts['handler'], listed: readonly Runti
   return handlePodCleanups(listed, new AbortController().signal);
 }
 
-describe('cleanups', () => {
+describe('housekeeping', () => {
   test('N5: housekeeping keeps the cgroups of desired, terminating, running and newly added pods, and removes all others', async () => {
     const { handler, podManager, groupsOf } = setUp();
     podManager.addPod(makePod('a'));
@@ -644,7 +645,7 @@ describe('cleanups', () => {
     expect(status.begunAnew).toEqual(['uid-a']);
   });
 
-  test('P3: a pod that was forgotten and added again starts as a new pod while the runtime still has the first one', async () => {
+  test('P3: a pod that was forgotten and added again starts as a new pod while the runtime still has the first pod', async () => {
     const { handler, podManager, workers, status } = setUp({ running: [makeRuntimePod('uid-a')] });
     handler.handlePodAdditions([makePod('a'), makePod('b')], signal);
     for (const name of ['a', 'b']) podManager.removePod(makePod(name));
@@ -744,7 +745,7 @@ describe('status in the API', () => {
     expect(told(workers)).toEqual(['sync gated']);
   });
 
-  test('S1: terminates a pod that the API shows as terminal, unless its worker already does', () => {
+  test('S1: terminates a pod that the API shows as terminal, unless its worker already terminates the pod', () => {
     const { handler, workers } = setUp();
     const ended = makePod('ended', { status: { phase: 'Failed' } });
     handler.handlePodReconcile([ended]);

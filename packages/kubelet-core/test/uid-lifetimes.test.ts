@@ -40,7 +40,7 @@ describe('continuesRunningPod', () => {
     ['a static pod that was removed and restored while it runs', { isLateStatic: true, hasWorker: true }, true],
     ['a known pod whose containers have stopped', { hasWorker: true, wasTracked: true, isRunning: false }, false],
   ];
-  test.each(rows)('N1, N9: whether the addition of %s continues a running pod: $2', (_name, facts, expected) => {
+  test.each(rows)('N1, N9: the addition of %s continues a running pod: $2', (_name, facts, expected) => {
     expect(continuesRunningPod({ ...running, ...facts })).toBe(expected);
   });
 });

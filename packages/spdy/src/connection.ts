@@ -7,7 +7,7 @@ import { ConnectionStream, type SpdyStream } from './stream.ts';
 
 /** Settings of one end of a connection. */
 export interface SpdyConnectionOptions {
-  /** Which end of the connection this is. Streams that a client opens have odd ids. */
+  /** Role of this end of the connection. Streams that a client opens have odd ids. */
   readonly role: 'client' | 'server';
   /**
    * Called with each stream that the other end opens. Return `false` to reset the stream. The other end gets the reply
@@ -16,7 +16,7 @@ export interface SpdyConnectionOptions {
   readonly onStream?: (stream: SpdyStream) => boolean;
   /** Limit of open streams that the other end has opened. Streams beyond the limit are refused. Default: 1000. */
   readonly maxStreams?: number;
-  /** Bytes of the connection that were read before this object took the socket over. */
+  /** Bytes of the connection that were read before the socket was passed to this object. */
   readonly head?: Buffer;
 }
 
@@ -91,7 +91,7 @@ export class SpdyConnection {
   /**
    * Opens a stream. Resolves when the other end has replied.
    * @throws SpdyError `Reset` if the other end resets the stream; `Closed` if the connection ends before the reply. If
-   * the other end sent bytes that are not SPDY, `cause` is that error.
+   *   the other end sent bytes that are not SPDY, `cause` is the error for these bytes.
    */
   open(headers: SpdyHeaders): Promise<SpdyStream> {
     const id = this.#nextId;

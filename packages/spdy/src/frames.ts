@@ -55,7 +55,10 @@ export class FrameReader {
   /** The data frame that is being read. */
   #data: { readonly streamId: number; readonly isLast: boolean; left: number } | undefined;
 
-  /** @throws SpdyError `Protocol` if the bytes are not a SPDY/3.1 frame; `TooLarge` if a control frame is too long */
+  /**
+   * Yields the frames and pieces of data frames that a chunk completes. @throws SpdyError `Protocol` if the bytes are
+   * not a SPDY/3.1 frame; `TooLarge` if a control frame is too long
+   */
   *read(chunk: Buffer): Generator<SpdyFrame> {
     this.#pieces.push(chunk);
     this.#size += chunk.length;

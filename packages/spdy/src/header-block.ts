@@ -53,13 +53,13 @@ export class HeaderUnpacker {
     this.#inflate.on('error', (error) => {
       this.#fail(new SpdyError('Protocol', `unpack headers: ${error.message}`, error));
     });
-    // Output that exceeds the inflate buffer must be taken out while the block is still being unpacked.
+    // Output that exceeds the inflate buffer must be read while the block is still being unpacked.
     this.#inflate.on('readable', () => this.#take());
   }
 
   /**
-   * @throws SpdyError `Protocol` if the block does not contain headers; `TooLarge` if the block unpacks to more than 64
-   * KiB
+   * Unpacks the next header block. @throws SpdyError `Protocol` if the block does not contain headers; `TooLarge` if
+   * the block unpacks to more than 64 KiB
    */
   async unpack(block: Uint8Array): Promise<SpdyHeaders> {
     this.#pieces = [];

@@ -4,7 +4,7 @@ import type { SpdyHeaders } from './header-block.ts';
 
 /** Calls that a stream makes on its connection. */
 export interface StreamWire {
-  /** Sends these pieces in order. Calls `done` when the connection accepts more. */
+  /** Sends pieces of data in order. Calls `done` when the connection accepts more. */
   say(data: readonly Uint8Array[], isLast: boolean, done: (error?: Error | null) => void): void;
   reset(): void;
   /** Removes the stream from the connection when both ends have finished. */
@@ -94,7 +94,7 @@ export class ConnectionStream extends Duplex implements SpdyStream {
 
   override _final(done: (error?: Error | null) => void): void {
     if (this.#isReset) done();
-    // Ignores the error of a connection that is gone: the data before it can still be read.
+    // An error of a closed connection is ignored, because data that was received before can still be read.
     else this.#wire.say([new Uint8Array()], true, () => done());
   }
 

@@ -17,7 +17,7 @@ import { HeaderPacker } from '../src/header-block.ts';
 import { SpdyConnection, type SpdyConnectionOptions, SpdyError, type SpdyStream } from '../src/index.ts';
 import { deflater, headerBlock } from './deflater.ts';
 
-/** Two ends of a connection. The streams that the server accepts go to `onStream`. */
+/** Returns two ends of a connection. Streams that the client opens are passed to `onStream` of the server. */
 function pair(onStream: (stream: SpdyStream) => boolean): {
   client: SpdyConnection;
   server: SpdyConnection;
@@ -123,7 +123,7 @@ test('blocks the writer while the reader does not read, and unblocks it when the
   expect(size).toBeGreaterThan(0);
 });
 
-test('answers pings, and refuses new streams after GOAWAY', async () => {
+test('a SPDY connection responds to pings, and rejects new streams after GOAWAY', async () => {
   const [near, far] = duplexPair();
   new SpdyConnection(far, { role: 'server', onStream: () => true });
   const heard: SpdyFrame[] = [];
@@ -290,7 +290,7 @@ test('sends no GOAWAY on hangUp, but everything that was written before', async 
   await expect(connection.open({})).rejects.toThrow('the connection is closed');
 });
 
-test('treats bytes of another protocol, such as HTTP, as data for a stream that neither end has opened', async () => {
+test('a SPDY connection treats bytes of another protocol, such as HTTP, as data for a stream that neither end has opened', async () => {
   const [near, far] = duplexPair();
   const client = new SpdyConnection(near, { role: 'client' });
   const opened = client.open({ name: 'a' });

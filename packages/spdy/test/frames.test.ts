@@ -26,7 +26,7 @@ const frame = fc.oneof(
     .map(({ type, filler, flags }) => controlFrame(type, flags, Buffer.alloc(LENGTHS[type] ?? 17, filler))),
 );
 
-test('reads the same frames however the input is cut into chunks', () => {
+test('FrameReader reads the same frames however the input is cut into chunks', () => {
   const cuts = fc.infiniteStream(fc.integer({ min: 1, max: 30 }));
   const property = fc.property(fc.array(frame, { maxLength: 10 }), cuts, (all, lengths) => {
     const bytes = Buffer.concat(all);
@@ -42,7 +42,7 @@ test('reads the same frames however the input is cut into chunks', () => {
   fc.assert(property);
 });
 
-test('reads back all data that dataFrames wrote, with one end', () => {
+test('FrameReader reads all data that dataFrames wrote, with one end of the stream', () => {
   const property = fc.property(fc.uint8Array({ maxLength: 100_000, size: 'max' }), fc.boolean(), (data, fin) => {
     const heard = [...new FrameReader().read(Buffer.concat(dataFrames(7, data, fin ? FIN : 0)))];
     expect(Buffer.concat(heard.map(({ payload }) => payload)).equals(data)).toBe(true);
@@ -53,7 +53,7 @@ test('reads back all data that dataFrames wrote, with one end', () => {
   fc.assert(property, { numRuns: 30 });
 });
 
-test('W5: buffers no more of a 16 MB data frame than one chunk', () => {
+test('W5: FrameReader buffers no more of a 16 MB data frame than one chunk', () => {
   const reader = new FrameReader();
   const head = Buffer.from([0, 0, 0, 1, FIN, 0xff, 0xff, 0xff]);
   expect([...reader.read(head)]).toEqual([]);
@@ -100,7 +100,7 @@ test.each<[string, Buffer, string, string]>([
   ['a GOAWAY that is too short', controlFrame(goAway, 0, words(1)), 'Protocol', 'frame of type 7 has 4 bytes'],
   ['HEADERS without a stream id', controlFrame(headers, 0), 'Protocol', 'frame of type 8 has 0 bytes'],
   ['a short WINDOW_UPDATE', controlFrame(windowUpdate, 0, words(1)), 'Protocol', 'frame of type 9 has 4 bytes'],
-])('W3: refuses %s before it buffers more', (_name, bytes, code, message) => {
+])('W3: FrameReader rejects %s with the error code $2 after the first eight bytes', (_name, bytes, code, message) => {
   const reader = new FrameReader();
   expect(() => [...reader.read(bytes.subarray(0, 8))]).toThrow(expect.objectContaining({ code, message }));
 });

@@ -9,7 +9,7 @@ import { deflater, headerBlock } from './deflater.ts';
 
 const headers = fc.dictionary(fc.stringMatching(/^[a-z_-]{1,20}$/), fc.string({ maxLength: 50 }), { maxKeys: 8 });
 
-test('unpacks several header blocks as they were packed', async () => {
+test('HeaderUnpacker restores several header blocks that HeaderPacker packed', async () => {
   const property = fc.asyncProperty(fc.array(headers, { maxLength: 5 }), async (all) => {
     const [packer, unpacker] = [new HeaderPacker(), new HeaderUnpacker()];
     for (const each of all) expect(await unpacker.unpack(packer.pack(each))).toEqual({ ...each });
@@ -21,7 +21,7 @@ test('unpacks several header blocks as they were packed', async () => {
 test('the SPDY dictionary has the Adler-32 sum that other implementations name', async () => {
   expect(headerDictionary).toHaveLength(1423);
   expect(deflateSync('', { dictionary: headerDictionary }).subarray(2, 6).toString('hex')).toBe('e3c6a7c2');
-  // Compressed with the dictionary of moby/spdystream, which kubectl uses.
+  // The block is compressed with the dictionary of moby/spdystream, which kubectl uses.
   const block =
     '78bbe3c6a7c202256f48f95b044eea16061606409ab308125f99a074cc68004e892545a989b9d0c28635151415584a214e786000000000ffff';
   const unpacker = new HeaderUnpacker();
@@ -84,7 +84,7 @@ test.each<[string, () => Promise<Buffer> | Buffer, string, RegExp]>([
     /twice/,
   ],
   ['one byte too many', () => deflater()(headerBlock([['a', 'x'.repeat(65_536)]])), 'TooLarge', /exceed 65536 bytes/],
-])('W5: refuses a block with %s', async (_name, block, code, message) => {
+])('W5: HeaderUnpacker rejects a block with %s', async (_name, block, code, message) => {
   const unpacker = new HeaderUnpacker();
   await expect(unpacker.unpack(await block())).rejects.toThrow(
     expect.objectContaining({ code, message: expect.stringMatching(message) }),
@@ -93,14 +93,14 @@ test.each<[string, () => Promise<Buffer> | Buffer, string, RegExp]>([
   await expect(unpacker.unpack(new HeaderPacker().pack({}))).rejects.toThrow('unpack headers');
 });
 
-test('W5: refuses blocks after one that ended the zlib stream', async () => {
+test('W5: HeaderUnpacker rejects blocks after a block that ended the zlib stream', async () => {
   const unpacker = new HeaderUnpacker();
   const packed = Buffer.concat([new HeaderPacker().pack({ a: 'b' }), LAST_OF_ALL, Buffer.of(0, 0, 0, 1)]);
   await unpacker.unpack(packed).catch(() => {});
   await expect(unpacker.unpack(new HeaderPacker().pack({}))).rejects.toThrow();
 });
 
-test('W5: stops unpacking a 100 kB block that would unpack to 100 MB', async () => {
+test('W5: HeaderUnpacker stops unpacking a 100 kB block that would unpack to 100 MB', async () => {
   const bomb = deflateSync(Buffer.alloc(100 * 2 ** 20));
   expect(bomb.length).toBeLessThan(128 * 1024);
   const unpacker = new HeaderUnpacker();
@@ -109,7 +109,7 @@ test('W5: stops unpacking a 100 kB block that would unpack to 100 MB', async () 
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 * 2 ** 20);
 });
 
-test('W3: unpacks arbitrary bytes to headers or an error', async () => {
+test('W3: HeaderUnpacker unpacks arbitrary bytes to headers or an error', async () => {
   const property = fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.boolean(), async (noise, isPacked) => {
     const unpacker = new HeaderUnpacker();
     const block = isPacked ? await deflater()(noise) : noise;

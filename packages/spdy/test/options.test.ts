@@ -6,7 +6,7 @@ test.each([
   [{ maxStreams: 1.5 }, 'maxStreams must be a whole number of at least 1, not 1.5'],
   [{ maxStream: 5 }, 'unknown option maxStream; the options are role, onStream, maxStreams, head'],
   [{ role: 'clinet' }, 'role must be client or server, not "clinet"'],
-])('refuses the options %j and names the wrong one', (options, message) => {
+])('SpdyConnection rejects the options %j with an error that names the wrong option', (options, message) => {
   const make = () => new SpdyConnection({} as never, { role: 'client', ...options } as never);
   expect(make).toThrow(expect.objectContaining({ code: 'InvalidOptions', message: `SpdyConnection: ${message}` }));
 });
@@ -14,6 +14,6 @@ test.each([
 test.each([
   [undefined, 'component socket is missing'],
   [{}, 'component socket has no method on'],
-])('refuses %o in place of a socket', (socket, message) => {
+])('SpdyConnection rejects %o in place of a socket', (socket, message) => {
   expect(() => new SpdyConnection(socket as never, { role: 'client' })).toThrow(message);
 });

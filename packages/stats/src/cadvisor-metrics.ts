@@ -12,7 +12,7 @@ import { rootOf } from './node-summary.ts';
 /** Stats from which the metrics of `/metrics/cadvisor` are computed. */
 export interface CadvisorInput {
   readonly machine: MachineFigures;
-  /** `undefined` if the cgroups could not be read; `container_scrape_error` is then 1. */
+  /** Stats of the cgroups; `undefined` if they could not be read, which sets `container_scrape_error` to 1. */
   readonly groups: GroupCollection | undefined;
   readonly fileSystems: readonly FileSystemUse[];
   /** Device names by `major:minor`. */
@@ -45,7 +45,10 @@ export function cadvisorMetrics({
   ];
 }
 
-/** Merges families with the same name; if both have the same series, the first family's is kept. */
+/**
+ * Merges families with the same name. If the first family has a series of the root cgroup for a device, the second
+ * family's series of the device is dropped.
+ */
 function joined(first: readonly MetricFamily[], second: readonly MetricFamily[]): readonly MetricFamily[] {
   const byName = new Map(first.map((family) => [family.name, family]));
   for (const family of second) {

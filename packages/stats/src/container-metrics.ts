@@ -19,11 +19,11 @@ const gauge = (name: string, help: string, values: ContainerMetric['values']): C
 
 const seconds = (ns: number | undefined): number | undefined => (ns === undefined ? undefined : ns / 1e9);
 
-/** No limit is shown as 0 (upstream: `specMemoryValue`). */
+/** Returns 0 for no limit, as upstream's `specMemoryValue` does. */
 const orZero = (limit: number | undefined): number | undefined =>
   limit === undefined || Number.isFinite(limit) ? limit : 0;
 
-/** Periods and throttling are shown only for cgroups with a CPU quota. */
+/** Returns a function that reads a value only from cgroups with a CPU quota; used for periods and throttling. */
 const withQuota =
   (value: (cpu: NonNullable<GroupFigures['cpu']>) => number | undefined): ContainerMetric['values'] =>
   ({ cpu }) =>
@@ -56,7 +56,7 @@ const processes =
   ({ processes: figures }) =>
     figures && value(figures);
 
-/** Limits of a cgroup. They have no timestamp, because they are not measured. */
+/** Metrics of a cgroup's limits. The series have no timestamp, because limits are not measured. */
 export const SPEC_METRICS: readonly (readonly [
   name: string,
   help: string,
@@ -86,7 +86,7 @@ export const SPEC_METRICS: readonly (readonly [
   ],
 ];
 
-/** Usage of a cgroup, with the time of the reading. */
+/** Metrics of a cgroup's usage. The timestamp of the series is the time of the reading. */
 export const CONTAINER_METRICS: readonly ContainerMetric[] = [
   counter('container_cpu_user_seconds_total', 'Cumulative user cpu time consumed in seconds.', ({ cpu }) =>
     seconds(cpu?.userNs),

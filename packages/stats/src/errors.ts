@@ -8,7 +8,7 @@ export type StatsErrorCode = 'Unavailable' | 'InvalidOptions';
 
 const BRAND = '@node-agent/stats.StatsError';
 
-/** Error of stats that could not be collected. The next collection tries again. */
+/** Error of stats that could not be collected. The next collection reads the stats again. */
 export class StatsError extends Error {
   static {
     brand(StatsError, BRAND);

@@ -10,12 +10,12 @@ export interface Sample {
   /** Label values by label name; all samples of a family have the same labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
-  /** Wall-clock time of the sample, if it has its own. */
+  /** Wall-clock time of the sample. If absent, the scraper uses the time of the scrape. */
   readonly atMs?: number;
 }
 
 /**
- * Formats families in the Prometheus text format 0.0.4, sorted by name; families without samples are left out. Of
+ * Formats families in the Prometheus text format 0.0.4, sorted by name; families without samples are omitted. Of
  * samples with equal labels, only the first is written, as Go's gatherer does: scrapers reject or ignore duplicates.
  */
 export function expositionText(families: Iterable<MetricFamily>): string {
@@ -41,7 +41,7 @@ function labelText(labels: Readonly<Record<string, string>>): string {
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
-/** Container names may contain any characters; most have nothing to escape. */
+/** Escapes a label value. Container names may contain any characters, but most values have nothing to escape. */
 function escaped(text: string): string {
   if (!/[\\"\n]/.test(text)) return text;
   return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');

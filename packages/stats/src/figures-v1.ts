@@ -3,7 +3,10 @@ import { workingSet } from './group-figures.ts';
 import type { GroupTexts } from './group-files.ts';
 import { blkioStat, count, keyedCounts, limit } from './kernel-text.ts';
 
-/** Unit of user and system time in the kernel's files, independent of its own clock (USER_HZ). */
+/**
+ * Unit of user and system time in the kernel's files (USER_HZ), in ns. The unit does not depend on the kernel's timer
+ * frequency.
+ */
 const NS_PER_TICK = 1e7;
 
 type Figures = Pick<GroupFigures, 'cpu' | 'memory' | 'io'>;

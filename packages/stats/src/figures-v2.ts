@@ -54,7 +54,8 @@ function sharesOfWeight(weight: number | undefined): number | undefined {
 function memoryFigures(texts: GroupTexts): MemoryFigures | undefined {
   const stat = keyedCounts(texts.get('memory.stat'));
   const of = (name: string): number => stat.get(name) ?? 0;
-  // The root cgroup lacks this file; its usage is the sum of its parts, as on cgroup v1.
+  // The root cgroup has no `memory.current`. The usage of the root cgroup is the sum of anonymous and file memory, as
+  // on cgroup v1.
   const usageBytes = count(texts.get('memory.current')) ?? (stat.has('anon') ? of('anon') + of('file') : undefined);
   if (usageBytes === undefined) return undefined;
   const inactiveFileBytes = of('inactive_file');

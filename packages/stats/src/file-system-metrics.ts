@@ -6,8 +6,8 @@ type Figure = (use: FileSystemUse) => number | undefined;
 const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);
 
 /**
- * Series of the machine's file systems, by device, labelled as the root cgroup. If the root cgroup counts a device's
- * requests itself, its own count is used.
+ * Metrics of the machine's file systems, with one series per device, labelled as the root cgroup. If the kernel counts
+ * a device's requests for the root cgroup, the root cgroup's series is used instead.
  */
 const METRICS: readonly (readonly [name: string, type: MetricFamily['type'], help: string, figure: Figure])[] = [
   ['container_fs_inodes_free', 'gauge', 'Number of available Inodes', ({ size }) => size.freeInodes],

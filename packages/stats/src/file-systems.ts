@@ -36,14 +36,17 @@ interface Parts extends Pick<StatsComponents, 'fs' | 'disks'> {
   readonly clock: Pick<Clock, 'setTimer'>;
 }
 
-/** Maximum number of file systems that are queried: each costs a call, and a machine may mount thousands. */
+/**
+ * Maximum number of file systems that are queried: each query costs a call, and a machine may mount thousands of file
+ * systems.
+ */
 const MAX_FILE_SYSTEMS = 64;
-/** Maximum time for one answer: scrapers wait 10 s for the whole page. */
+/** Maximum time for the response of one file system, in ms. Scrapers wait 10 s for the whole page. */
 const ANSWER_MS = 3000;
 
 /**
- * Returns the mounted file systems on devices, each device once. A file system that does not answer in time is left
- * out.
+ * Returns the mounted file systems on devices, each device once. A file system that does not respond in time is
+ * omitted.
  */
 export async function readFileSystems(
   { fs, disks, clock }: Parts,

@@ -45,7 +45,7 @@ async function entriesOf(fs: Files, directory: string) {
   }
 }
 
-/** Adds usages; unknown values count as nothing. */
+/** Adds usages. Unknown values are skipped; a sum of unknown values only is absent. */
 export function addUse(...uses: readonly (Partial<FileUse> | undefined)[]): Partial<FileUse> {
   const sum = (name: keyof FileUse): number | undefined =>
     uses.reduce<number | undefined>((total, use) => {

@@ -53,7 +53,7 @@ export interface PodCollection {
   readonly images: ReadonlyMap<string, string>;
 }
 
-/** Result if pods are not read. */
+/** Groups and listing of a collection that does not read pods. */
 const NO_PODS: { readonly groups: PodGroups; readonly listing: PodCollection } = {
   groups: { parents: [], pods: new Map() },
   listing: { pods: [], containers: new Map(), sandboxes: undefined, images: new Map() },
@@ -94,7 +94,7 @@ export async function collectGroups(
       [...containers].flatMap(([id, path]) => (sandboxes.has(id) ? [path] : [])),
     ),
   );
-  // The summary contains the creation times of system cgroups.
+  // Creation times are read for system cgroups, because the summary contains them.
   const shown = new Set(system.map(({ path }) => path));
   const read = new Map<string, GroupFigures>();
   const queue = [...paths];
@@ -107,12 +107,12 @@ export async function collectGroups(
     }
   };
   await Promise.all(Array.from({ length: READERS }, work));
-  // The order must not depend on which cgroup was read first.
+  // The map has the order of `paths`, because the order must not depend on which cgroup was read first.
   const groups = new Map([...paths].flatMap((path) => entryOf(read, path)));
   const swapBytes = kibibytes(meminfo, 'SwapTotal');
   const root = withSwapOfMachine(groups.get('/'), swapBytes, kibibytes(meminfo, 'SwapFree'), reader.tree.version);
   if (root !== undefined) {
-    // Process 1 is in the node's network namespace.
+    // The network counters of the node are those of process 1, which is in the node's network namespace.
     const network = detail === 'resource' ? undefined : await processes.networkOf('1');
     groups.set('/', { ...root, ...(network && { network }) });
   }
@@ -126,8 +126,8 @@ export async function collectGroups(
 }
 
 /**
- * On cgroup v2, the root cgroup has no swap file; its usage is the machine's (`rootStatsFromMeminfo` of
- * opencontainers/cgroups).
+ * Sets the swap usage of the root cgroup on cgroup v2 to the machine's swap usage, because the root cgroup has no swap
+ * file (`rootStatsFromMeminfo` of opencontainers/cgroups).
  */
 function withSwapOfMachine(
   root: GroupFigures | undefined,
@@ -150,7 +150,7 @@ async function listed(
     runtime.pods(signal),
     fromRuntime ? runtime.sandboxStats(signal) : undefined,
   ]);
-  // Only the runtime knows writable layers, and containers without a visible cgroup.
+  // The runtime's container stats are needed for writable layers, and for containers without a visible cgroup.
   const hasGroup = (uid: string, id: string): boolean => groups.get(uid)?.containers.has(id) ?? false;
   const isNeeded =
     detail === 'summary' || pods.some(({ ref, containers }) => containers.some(({ id }) => !hasGroup(ref.uid, id)));
@@ -226,7 +226,7 @@ function ratesOf(
     ];
     for (const [id, cpu] of told) {
       if (cpu === null) continue;
-      // A rate that the runtime measured itself is more exact than one from occasional readings.
+      // A rate that the runtime itself measured is more exact than a rate computed from occasional readings.
       if (cpu.usageNanoCores !== null) found.set(id, cpu.usageNanoCores.value);
       else if (cpu.usageCoreNanoSeconds !== null) take(id, cpu.usageCoreNanoSeconds.value, cpu.timestamp);
     }

@@ -35,7 +35,7 @@ export interface CpuFigures {
   readonly burstPeriods?: number;
   readonly burstNs?: number;
   readonly shares?: number;
-  /** `Infinity` for no quota. */
+  /** CPU quota per period, in microseconds; `Infinity` for no quota. */
   readonly quotaUs?: number;
   readonly periodUs?: number;
   readonly psi?: PsiStats;
@@ -54,12 +54,12 @@ export interface MemoryFigures {
   readonly majorPageFaults: number;
   readonly kernelBytes?: number;
   readonly maxUsageBytes?: number;
-  /** Number of times that the limit was hit. */
+  /** Number of times that the memory usage hit its limit. */
   readonly limitHits?: number;
   readonly oomKills?: number;
-  /** `Infinity` for no limit. */
+  /** Memory limit in bytes; `Infinity` for no limit. */
   readonly limitBytes?: number;
-  /** Limit of swap alone on cgroup v2; of memory plus swap on v1, as in cAdvisor. `Infinity` for no limit. */
+  /** Swap limit in bytes; `Infinity` for no limit. On cgroup v1, the limit of memory plus swap, as in cAdvisor. */
   readonly swapLimitBytes?: number;
   readonly reservationBytes?: number;
   readonly psi?: PsiStats;
@@ -74,7 +74,7 @@ export interface ProcessFigures {
   /** Number of processes in the cgroup itself, without its descendants. */
   readonly processes: number;
   readonly threads?: number;
-  /** `Infinity` for no limit. */
+  /** Maximum number of threads; `Infinity` for no limit. */
   readonly maxThreads?: number;
   readonly openFiles?: number;
   readonly sockets?: number;

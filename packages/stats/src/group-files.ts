@@ -2,7 +2,7 @@ import type { Detail } from './group-figures.ts';
 
 /** A file of a cgroup: its v1 controller and its name. */
 export interface GroupFile {
-  /** The v1 controller; unused on v2. */
+  /** Controller whose hierarchy has the file on cgroup v1; unused on v2. */
   readonly controller: string;
   readonly name: string;
 }

@@ -106,7 +106,8 @@ export class GroupReader {
   }
 
   /**
-   * A directory's modification time changes with its content, so one of its files may be older (`GetSpec` of cAdvisor).
+   * Returns the creation time of a cgroup: the earlier one of the modification times of its directory and of one of its
+   * files. The directory's time changes with its content (`GetSpec` of cAdvisor).
    */
   async #createdAtMs(path: string): Promise<number | undefined> {
     const directory = this.#directory(path);
@@ -135,7 +136,7 @@ export class GroupReader {
 
 const PROCESSES: GroupFile = { controller: 'cpu', name: 'cgroup.procs' };
 
-/** Errors that concern this process, not the cgroup. */
+/** Codes of errors that concern this process, not the cgroup. */
 const EXHAUSTED: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM']);
 
 function joined(mount: string, path: string, name: string): string {

@@ -1,7 +1,10 @@
 import { type Clock, sleep } from '@node-agent/async';
 import type { DirectoryEntry, FileSystem, KernelFiles } from '@node-agent/host';
 
-/** Number of synchronous reads per turn: more would block the process for longer than a millisecond or two. */
+/**
+ * Number of synchronous reads per turn of the event loop. More reads would block the process for longer than a
+ * millisecond or two.
+ */
 const LOOKS_IN_A_TURN = 128;
 
 interface Components {
@@ -52,7 +55,7 @@ export class KernelReads {
     return this.#now === undefined ? this.#fs.readlink(path) : this.#now.readlink(path);
   }
 
-  /** Returns the modification time, in ms since the Unix epoch. */
+  /** Returns the modification time of a file, in ms since the Unix epoch. */
   async modifiedAtMs(path: string): Promise<number> {
     this.#looks += 1;
     return (await (this.#now === undefined ? this.#fs.stat(path) : this.#now.stat(path))).modifiedAtMs;

@@ -27,7 +27,7 @@ export async function readMachineFigures(fs: Files): Promise<MachineFigures> {
         .replaceAll('\0', '')
         .trim();
     } catch {
-      // Every machine lacks some of these files.
+      // A file that cannot be read counts as empty, because every machine lacks some of these files.
       return '';
     }
   };

@@ -85,7 +85,7 @@ export function resourceSummary(
   return { node, pods: pods.pods.map((pod) => podStats(pod, groups, pods)) };
 }
 
-/** Returns the root cgroup. It has no limit of its own, so the machine's memory is used as its limit. */
+/** Returns the root cgroup. The root cgroup has no memory limit, so the machine's memory is used as the limit. */
 export function rootOf({ groups, memoryBytes, swapBytes }: GroupCollection): GroupFigures {
   const root = groups.get('/');
   if (root === undefined)

@@ -14,7 +14,8 @@ const UPPER = / - overlay \S+ (?:\S*?,)?upperdir=([^,\s]*)/;
 /**
  * Returns the upper directory of the overlay that is a process's root, from the text of `/proc/PID/mountinfo`
  * (proc(5)). A container that may mount can make this text name any directory, so only a writable layer below `place`,
- * the runtime's layer directory, is returned; it may be another container's. Returns `undefined` if there is none.
+ * the runtime's layer directory, is returned. The layer may be another container's. Returns `undefined` if there is
+ * none.
  */
 export function upperDirectoryOfRoot(mountinfo: string, place: string): string | undefined {
   // The first mount at `/` counts: a mount that was stacked on it later does not change the process's root.

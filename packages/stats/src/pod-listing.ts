@@ -21,10 +21,10 @@ export interface ListedContainer {
 const NAME_LABEL = 'io.kubernetes.container.name';
 
 /**
- * Returns the current pods with their running containers, oldest first: of several sandboxes with one name, those that
- * are ready, else the newest (`removeTerminatedPods`, `removeTerminatedContainers`, `cri_stats_provider.go`). A
- * terminated pod uses nothing and is left out. Difference from upstream: a pod whose containers have not started yet is
- * included, for its volumes and logs.
+ * Returns the current pods with their running containers, oldest first. If several sandboxes have one pod name, returns
+ * the ready sandboxes, or the newest one if none is ready (`removeTerminatedPods`, `removeTerminatedContainers`,
+ * `cri_stats_provider.go`). A terminated pod uses no resources and is omitted. Difference from upstream: a pod whose
+ * containers have not started yet is included, for its volumes and logs.
  */
 export function listPods(sandboxes: readonly PodSandbox[], containers: readonly Container[]): readonly ListedPod[] {
   const byName = Map.groupBy(sandboxes, ({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);

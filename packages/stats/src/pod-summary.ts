@@ -142,7 +142,7 @@ function rootfsStats(
   return { time: apiTime(atMs), ...(disk && sizeOf(disk)), ...use };
 }
 
-/** Logs are on the node's file system. */
+/** Returns the log stats of a container, with the capacity of the node's file system, which has the logs. */
 function logStats({ node }: PodStorage, use: FileUse | undefined): { readonly logs?: FsStats } {
   return use === undefined ? {} : { logs: { time: apiTime(node.atMs), ...sizeOf(node), ...use } };
 }
@@ -159,7 +159,7 @@ function ephemeralStorage(
   return { time: apiTime(node.atMs), ...sizeOf(node), ...use };
 }
 
-/** Unknown values of a volume are 0, as in upstream (`parsePodVolumeStats`). */
+/** Returns the stats of a volume. Unknown values are 0, as in upstream (`parsePodVolumeStats`). */
 function volumeStats({ name, observedAtMs, claim, abnormal, isLowerBound, ...figures }: VolumeFigures): VolumeStats {
   return {
     time: apiTime(observedAtMs),

@@ -5,7 +5,7 @@ import type { Logger } from '@node-agent/telemetry';
 import type { CgroupTree } from './group-reader.ts';
 import type { PodReference } from './summary.ts';
 
-/** Methods of the container runtime that are used. */
+/** Methods of the container runtime that the stats are read with. */
 export type StatsCri = Pick<
   RuntimeService & ImageService,
   | 'listPodSandbox'
@@ -55,7 +55,8 @@ export interface StatsComponents {
    */
   readonly disks: { statfs(path: string, signal?: AbortSignal): Promise<FileSystemSize> };
   /**
-   * Detects the machine's cgroups. Called once, and again after a failure. `readHierarchy` of cm-cgroups implements it.
+   * Detects the machine's cgroups, for example `readHierarchy` of cm-cgroups. The function is called once, and again
+   * after a failure.
    */
   readonly cgroups: () => Promise<CgroupTree>;
   /**
@@ -70,9 +71,9 @@ export interface StatsComponents {
   readonly trees?: Pick<FileSystem, 'usage'>;
   /** Returns the usage of a pod's volumes. Default: none. */
   readonly volumeUsage?: (pod: PodReference) => readonly VolumeFigures[];
-  /** Default: the system clock. */
+  /** Clock for timestamps, ages and timeouts. Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: no logging. */
+  /** Logger for parts of the stats that cannot be read. Default: no logging. */
   readonly logger?: Logger;
 }
 
@@ -80,7 +81,7 @@ export interface StatsOptions {
   readonly nodeName: string;
   /** The kubelet's root directory, for example `/var/lib/kubelet`; its file system is the node's. */
   readonly rootDirectory: string;
-  /** For example `/var/log/pods`. */
+  /** Directory with the logs of pods, for example `/var/log/pods`. */
   readonly podLogsDirectory: string;
   /**
    * Path of the cgroup of all pods, in the cgroup driver's notation; a function is called each time. Default:
@@ -93,7 +94,10 @@ export interface StatsOptions {
   readonly runtimeCgroups?: string;
   /** Cgroup of all other processes (`misc`). Default: not shown. */
   readonly systemCgroups?: string;
-  /** Whether pods' stats are taken from the runtime, if it has any (`PodAndContainerStatsFromCRI`). Default: false. */
+  /**
+   * Whether pods' stats are taken from the runtime, if the runtime reports them (`PodAndContainerStatsFromCRI`).
+   * Default: false.
+   */
   readonly fromRuntime?: boolean;
   /** Maximum age of a collection that is reused for further requests, in ms. Default: 5,000. */
   readonly maxAgeMs?: number;

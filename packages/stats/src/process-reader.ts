@@ -4,11 +4,12 @@ import type { KernelReads } from './kernel-reads.ts';
 import { count, type InterfaceFigures, limit, netDev } from './kernel-text.ts';
 
 /**
- * Maximum number of file descriptors that are read per collection; each process counts as one more. Each costs a system
- * call, and a container may have a million. Above that, the counts are omitted.
+ * Maximum number of file descriptors that are read per collection, because each costs a system call and a container may
+ * have a million. Each process counts as one more. If the maximum is exceeded, the counts of the remaining cgroups are
+ * omitted.
  */
 const BUDGET = 20_000;
-/** File descriptor tables with more slots are not read. */
+/** Number of slots above which the file descriptor table of a process is not read. */
 const LARGE_TABLE = 65_536;
 
 /** Reads kernel data of processes through their cgroup. */
@@ -77,7 +78,8 @@ export class ProcessReader {
    * the read has none.
    */
   async #descriptors(pid: string): Promise<readonly string[] | undefined> {
-    // The number of slots in the table, which is known without reading each descriptor.
+    // The number of slots in the descriptor table is checked first, because reading each descriptor of a large table
+    // takes long.
     const slots =
       count(/^FDSize:\s*(\d+)$/m.exec((await this.#reads.textOrNone(`/proc/${pid}/status`)) ?? '')?.[1]) ?? 0;
     this.#budget -= 1;
@@ -107,7 +109,7 @@ export function firstProcess(procs = ''): string | undefined {
   return pidsOf(procs).toSorted((one, other) => Number(one) - Number(other))[0];
 }
 
-/** A process of another PID namespace has the id 0 here. */
+/** Returns the ids in `cgroup.procs`, without id 0, which the kernel reports for a process of another PID namespace. */
 function pidsOf(procs: string): readonly string[] {
   return procs.split('\n').filter((line) => /^[1-9]\d*$/.test(line));
 }

@@ -47,8 +47,8 @@ export function resourceMetrics(summary: NodeSummary | undefined): readonly Metr
 }
 
 /**
- * Leaves out a pod that has a newer namesake. The series are labelled by name, not by UID, so only one of the two pods
- * can be shown. The older pod is still terminating after a forced deletion. Upstream shows the older one.
+ * Omits a pod if a newer pod has the same name. The series are labelled by name, not by UID, so only one of the two
+ * pods can be shown. The older pod is still terminating after a forced deletion. Upstream shows the older pod.
  * @param pods the oldest first
  */
 function newestOfEachName(pods: readonly PodStats[]): readonly PodStats[] {

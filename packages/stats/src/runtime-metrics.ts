@@ -6,7 +6,7 @@ const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 
 /**
  * Converts the runtime's own metrics (KEP-2371; `pkg/kubelet/metrics/collectors/cri_metrics.go`). A metric without a
- * descriptor, or in a form that scrapers reject, is left out, because it would make the whole page invalid.
+ * descriptor, or in a form that scrapers reject, is omitted, because it would make the whole page invalid.
  */
 export function runtimeMetrics(
   descriptors: readonly MetricDescriptor[],
@@ -29,7 +29,7 @@ export function runtimeMetrics(
     const { help } = descriptor;
     const type = metric.metricType === MetricType.COUNTER ? 'counter' : 'gauge';
     const family = families.get(metric.name) ?? { help, type, samples: new Map<string, Sample>() };
-    // A scraper also rejects duplicate series.
+    // Only one sample per set of label values is kept, because a scraper also rejects duplicate series.
     if (family.type === type) family.samples.set(metric.labelValues.join('\0'), sample);
     families.set(metric.name, family);
   }
@@ -43,7 +43,7 @@ function isReadable({ name, labelKeys }: MetricDescriptor): boolean {
 function sampleOf({ labelValues, value, timestamp }: Metric, { labelKeys }: MetricDescriptor): Sample | undefined {
   if (value === null || labelValues.length !== labelKeys.length) return undefined;
   const labels = Object.fromEntries(labelKeys.map((key, index) => [key, labelValues[index] ?? '']));
-  // 0 means measured for this response; the scraper then uses its own time.
+  // A timestamp of 0 means that the value was measured for this response. The scraper then uses its own time.
   return { labels, value: value.value, ...(timestamp > 0 && { atMs: timestamp / 1e6 }) };
 }
 

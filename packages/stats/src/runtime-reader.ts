@@ -82,7 +82,7 @@ export class RuntimeReader {
     return { images: imageFilesystems[0], layers: containerFilesystems[0] };
   }
 
-  /** Returns image names by id of containers and sandboxes; unknown ones are left out. */
+  /** Returns image names by id of containers and sandboxes; unknown names are omitted. */
   async images(pods: readonly ListedPod[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const names = new Map<string, string>();
     await this.#readSandboxImages(pods, signal);
@@ -134,7 +134,10 @@ export class RuntimeReader {
     this.#imageNames = new Map(named);
   }
 
-  /** Each runtime reports the image in its own format, or not at all. */
+  /**
+   * Returns the image of a sandbox from its verbose status; '' if the runtime does not report the image there, and
+   * `undefined` if the status cannot be read.
+   */
   async #sandboxImage(podSandboxId: string, signal: AbortSignal): Promise<string | undefined> {
     try {
       const { info } = await this.#ask(
@@ -145,7 +148,7 @@ export class RuntimeReader {
       return typeof image === 'string' ? image : '';
     } catch {
       signal.throwIfAborted();
-      // The sandbox is failing or gone; its stats are shown without an image.
+      // If the status of a sandbox cannot be read, its stats are shown without an image.
       return undefined;
     }
   }

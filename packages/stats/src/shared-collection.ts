@@ -11,16 +11,19 @@ interface Running<T> {
   readonly ended: Promise<Taken<T>>;
 }
 
-/** Requirements of a caller. */
+/** Requirements of a caller of {@link SharedCollection.get}. */
 export interface Wanted {
   /** Whether only data collected after this call is acceptable. */
   readonly fresh?: boolean;
 }
 
 interface Options {
-  /** Maximum age of a reused collection. */
+  /** Maximum age of a reused collection, in ms. */
   readonly maxAgeMs: number;
-  /** Timeout of a collection; after that it has failed and the next request starts another. */
+  /**
+   * Timeout of a collection, in ms. After the timeout, the collection has failed and the next request starts another
+   * one.
+   */
   readonly deadlineMs: number;
 }
 
@@ -34,9 +37,9 @@ interface Work<T> {
 }
 
 /**
- * Shares collections between callers. A collection is reused within its maximum age; callers during a running
- * collection share it; callers that require fresh data share the next one. A running collection belongs to no caller:
- * it continues for the others if a caller aborts, until its timeout.
+ * Shares collections between callers. A collection is reused within its maximum age. Callers that arrive during a
+ * collection share its result; callers that require fresh data share the next collection. If a caller aborts, the
+ * collection continues for the other callers until its timeout.
  */
 export class SharedCollection<T> {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
@@ -52,7 +55,10 @@ export class SharedCollection<T> {
     this.#work = work;
   }
 
-  /** @throws AsyncError `Timeout` after the timeout; the signal's reason; the error of the collection */
+  /**
+   * Returns the result of a recent, running or new collection. @throws AsyncError `Timeout` after the timeout; the
+   * signal's reason; the error of the collection
+   */
   async get({ fresh = false }: Wanted, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     return (await abortable(this.#taken(fresh), signal)).value;
@@ -72,7 +78,7 @@ export class SharedCollection<T> {
       if (last !== undefined && this.peek() !== undefined) return Promise.resolve(last);
       return running?.ended ?? this.#start();
     }
-    // A running collection may have been read before the change that the caller wants to see.
+    // A caller that wants fresh data cannot share a running collection, which may have read the data before the call.
     if (running === undefined) return this.#start();
     this.#next ??= running.ended.then(
       () => this.#follow(),
@@ -91,7 +97,7 @@ export class SharedCollection<T> {
     const ended = this.#take(startedAtMs).finally(() => {
       if (this.#running?.startedAtMs === startedAtMs) this.#running = undefined;
     });
-    // All callers may have aborted when it fails.
+    // The rejection is ignored here, because all callers may have aborted when the collection fails.
     ended.catch(() => {});
     this.#running = { startedAtMs, ended };
     return ended;

@@ -183,7 +183,7 @@ export class StatsProvider {
   }
 
   async #summarise(detail: 'node' | 'summary', signal: AbortSignal): Promise<NodeSummary> {
-    // Always fresh: the age of the summary itself is checked before this call.
+    // The cgroup stats are always read anew, because the age of the summary was already checked before this call.
     const groups = await this.#groups[detail].get({ fresh: true }, signal);
     this.#memoryBytes = groups.memoryBytes ?? this.#memoryBytes;
     const pods = groups.pods.status === 'fulfilled' ? groups.pods.value : undefined;
@@ -217,7 +217,10 @@ export class StatsProvider {
     return { processes, reader: new GroupReader({ reads, clock, processes }, await cgroups()) };
   }
 
-  /** CPUs and memory rarely change. A failed read is repeated by the next caller. */
+  /**
+   * Returns the machine description, which is reused for a while because it rarely changes. A failed read is repeated
+   * by the next caller.
+   */
   async #machineFigures(): Promise<MachineFigures> {
     const { fs, clock } = this.#components;
     const readAtMs = clock.monotonic();

@@ -18,7 +18,7 @@ export interface StorageCollection {
   /** File system of the kubelet's root directory. */
   readonly node: PromiseSettledResult<Disk>;
   readonly runtime: PromiseSettledResult<RuntimeFs>;
-  /** File systems by the mount points that the runtime reports; those that did not answer are absent. */
+  /** File systems by the mount points that the runtime reports; those that did not respond are absent. */
   readonly disks: ReadonlyMap<string, Disk>;
   /** Log usage by container id. */
   readonly logs: ReadonlyMap<string, FileUse>;
@@ -30,7 +30,7 @@ export interface StorageCollection {
 /** A file system of the runtime. */
 export interface UsedFs {
   readonly usage: FilesystemUsage;
-  /** Size; absent if the mount point is unknown here or does not answer. */
+  /** Size; absent if the mount point is unknown here or does not respond. */
   readonly disk?: Disk;
 }
 
@@ -105,12 +105,12 @@ async function filesOfPods(
 ): Promise<Pick<StorageCollection, 'logs' | 'podFiles'>> {
   const logs = new Map<string, FileUse>();
   const podFiles = new Map<string, readonly FileUse[]>();
-  // Sequential, because only the caller of the summary waits for it.
+  // The pods are read one after another, because only the caller of the summary waits for the result.
   for (const { ref, containers } of pods) {
     signal.throwIfAborted();
     const { namespace, name, uid } = ref;
     const directory = `${podLogsDirectory}/${namespace}_${name}_${uid}`;
-    // A failure affects only the stats of this file.
+    // If a file cannot be read, only the usage of this file is missing.
     const orNone = (asked: Promise<FileUse | undefined>): Promise<FileUse | undefined> =>
       asked.catch((err: unknown) => {
         logger.warn({ err, pod: `${namespace}/${name}` }, 'Failed to read files of a pod, not counting them');

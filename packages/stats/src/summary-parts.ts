@@ -22,7 +22,7 @@ import {
   type SwapStats,
 } from './summary.ts';
 
-/** CPU, memory and swap stats of any subject. */
+/** CPU, memory and swap stats of a node, pod, container or system cgroup. */
 export interface ResourceParts {
   readonly cpu?: CpuStats;
   readonly memory?: MemoryStats;
@@ -192,7 +192,7 @@ function summed<T extends { readonly time: string | null }, K extends keyof T>(
 ) {
   const totals = names.map((name) => {
     const known = values.map((value) => value[name] as number | undefined).filter((value) => value !== undefined);
-    // A sum is known only if all of its values are.
+    // A sum is known only if all added values are known.
     return [name, known.length === values.length ? known.reduce((a, b) => a + b, 0) : undefined] as const;
   });
   return defined({ time: values.at(-1)?.time ?? null, ...Object.fromEntries(totals) });

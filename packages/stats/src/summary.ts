@@ -35,7 +35,7 @@ export function apiTime(ms: number | undefined): ApiTime {
 const MAX_TIME_MS = 253_402_300_799_999;
 
 /**
- * Serializes a summary for `/stats/summary`. Numbers that are not valid counts are left out: clients parse unsigned
+ * Serializes a summary for `/stats/summary`. Numbers that are not valid counts are omitted: clients parse unsigned
  * 64-bit numbers, and one invalid number would make the whole response unreadable.
  */
 export function summaryJson(summary: NodeSummary): string {
@@ -46,14 +46,14 @@ export function summaryJson(summary: NodeSummary): string {
   });
 }
 
-/** Removes lower bounds. */
+/** Removes the values of a volume that are only lower bounds. */
 function knownOfVolume(volume: VolumeStats): VolumeStats {
   if (!volume.isLowerBound) return volume;
   const { usedBytes: _bytes, inodesUsed: _inodes, isLowerBound, ...known } = volume;
   return known;
 }
 
-/** A number below 0, or above 63 bits, is an underflowed counter. */
+/** Returns whether a number is a valid count. A number below 0, or above 63 bits, is an underflowed counter. */
 function isReadable(value: number): boolean {
   return value >= 0 && value < 2 ** 63;
 }

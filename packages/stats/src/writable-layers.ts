@@ -25,19 +25,19 @@ interface Measured {
   readonly use: FileUse;
 }
 
-/** Number of layers measured in parallel, and timeout for one. */
+/** Number of layers that are measured in parallel. */
 const AT_ONCE = 4;
 const DEADLINE_MS = 10_000;
 
 /**
  * Measures writable layers, for callers that need current values. The runtime's values are from its last collection,
  * ten or more seconds ago (`stats_collect_period` of containerd), but a container can fill a disk within a second. Only
- * overlays of running containers whose directories are visible here can be measured; for all others, the runtime's
- * values are used.
+ * overlays of running containers whose directories are visible here can be measured; for all other containers, the
+ * runtime's values are used.
  */
 export class WritableLayers {
   readonly #components: Components;
-  /** Results with the monotonic time of the measurement. */
+  /** Usage by container id, with the monotonic time of the measurement. */
   #measured: ReadonlyMap<string, Measured> = new Map();
 
   constructor(components: Components) {

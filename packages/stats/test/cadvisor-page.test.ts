@@ -98,7 +98,7 @@ describe('/metrics/cadvisor page', () => {
     expect(page([whole], { fileSystems: [disk] })).toBe(expected);
   });
 
-  it('labels each cgroup with its pod, container and image, and leaves the labels of other cgroups empty', () => {
+  it('the /metrics/cadvisor page labels each cgroup with its pod, container and image, and leaves the labels of other cgroups empty', () => {
     const paths = ['/', '/kubepods', '/kubepods/pod1', '/kubepods/pod1/s1', '/kubepods/pod1/c1'];
     const text = page(paths.map((path) => ({ path, atMs: 1, monotonicMs: 1 })));
     const ofPod = 'namespace="shop",pod="web"';
@@ -171,11 +171,11 @@ describe('/metrics/cadvisor page', () => {
         'container_ulimits_soft -1',
       ],
     ],
-  ])('series of a cgroup with %s', (_what, figures, expected) => {
+  ])('the series of a cgroup with %s are $2', (_what, figures, expected) => {
     expect(shownOf(figures)).toEqual(expected);
   });
 
-  it('shows absent memory limits as 0', () => {
+  it('the /metrics/cadvisor page shows absent memory limits as 0', () => {
     const none = Number.POSITIVE_INFINITY;
     const memory = { ...(whole.memory as NonNullable<GroupFigures['memory']>) };
     const limits = { limitBytes: none, swapLimitBytes: none, reservationBytes: none };
@@ -186,7 +186,7 @@ describe('/metrics/cadvisor page', () => {
     ]);
   });
 
-  it('shows only the usage of a file system whose disk has no kernel counters', () => {
+  it('the /metrics/cadvisor page shows only the usage of a file system whose disk has no kernel counters', () => {
     const { disk: _counts, ...uncounted } = disk;
     const names = page([], { fileSystems: [uncounted] })
       .split('\n')
@@ -200,13 +200,13 @@ describe('/metrics/cadvisor page', () => {
     ]);
   });
 
-  it('leaves the device label empty for a device without a kernel name', () => {
+  it('the /metrics/cadvisor page leaves the device label empty for a device without a kernel name', () => {
     const text = page([whole], { devices: new Map() });
     expect(linesOf(text, 'container_fs_reads_total{')[0]).toContain('device="",');
     expect(linesOf(text, 'container_blkio_device_usage_total{')[0]).toContain('device="",');
   });
 
-  it('writes each series once: of several devices without a kernel name only the first is shown', () => {
+  it('the /metrics/cadvisor page writes each series once: of several devices without a kernel name only the first is shown', () => {
     const [io] = whole.io?.devices ?? [];
     if (io === undefined) throw new Error('no device');
     const devices = [io, { ...io, minor: 2, reads: 3005, writes: 3006 }];
@@ -220,7 +220,7 @@ describe('/metrics/cadvisor page', () => {
     expect(linesOf(text, 'container_blkio_device_usage_total{')).toHaveLength(4);
   });
 
-  it("counts the requests of a device once, by the root cgroup's count or otherwise by the disk's own count", () => {
+  it("the /metrics/cadvisor page counts the requests of a device once, by the root cgroup's count or otherwise by the disk's own count", () => {
     const other = { ...disk, device: '/dev/sdb1' };
     const text = page([{ ...whole, path: '/' }, whole], { fileSystems: [disk, other] });
     expect(linesOf(text, 'container_fs_reads_total{').map((line) => line.replace(/container.*device/, ''))).toEqual([
@@ -228,12 +228,12 @@ describe('/metrics/cadvisor page', () => {
       expect.stringMatching(/^="\/dev\/sda1",id="\/kubepods.* 3003 /),
       expect.stringMatching(/^="\/dev\/sdb1",id="\/",.* 8001 /),
     ]);
-    // A device that only a container has used is missing in the root cgroup.
+    // If only a container has used a device, the root cgroup has no count of the device.
     const apart = page([whole], { fileSystems: [disk] });
     expect(linesOf(apart, 'container_fs_reads_total{')).toHaveLength(2);
   });
 
-  it('sets the scrape errors if the cgroups, the pods or the machine could not be read', () => {
+  it('the /metrics/cadvisor page sets the scrape errors if the cgroups, the pods or the machine could not be read', () => {
     const errors = (text: string): readonly string[] => [
       ...linesOf(text, 'container_scrape_error'),
       ...linesOf(text, 'machine_scrape_error'),

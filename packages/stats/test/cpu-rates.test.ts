@@ -15,7 +15,7 @@ describe('usageNanoCores', () => {
     ['a usage above all CPUs', { usageNs: 0, atNs: 0 }, { usageNs: 50 * S, atNs: 10 * S }, undefined],
     ['readings too far apart', { usageNs: 0, atNs: 0 }, { usageNs: S, atNs: 601 * S }, undefined],
     ['NaN', { usageNs: Number.NaN, atNs: 0 }, { usageNs: 1, atNs: 10 }, undefined],
-  ])('usageNanoCores of %s', (_what, before, now, expected) => {
+  ])('usageNanoCores for %s returns $3', (_what, before, now, expected) => {
     expect(usageNanoCores(before, now, 2)).toBe(expected);
   });
 
@@ -56,7 +56,7 @@ describe('CpuRates', () => {
     );
   });
 
-  it('keeps the last CPU rate if readings follow each other too quickly', () => {
+  it('CpuRates keeps the last CPU rate if readings follow each other too quickly', () => {
     const rates = new CpuRates({ clock: new FakeClock() });
     expect(rates.update('a', { usageNs: 0, atNs: 0 })).toBeUndefined();
     expect(rates.update('a', { usageNs: S / 2, atNs: 0.9 * S })).toBeUndefined();
@@ -65,14 +65,14 @@ describe('CpuRates', () => {
     expect(rates.update('a', { usageNs: S, atNs: 4 * S })).toBe(0);
   });
 
-  it('restarts the CPU rate when the counter decreases, even shortly after the previous reading', () => {
+  it('CpuRates restarts the CPU rate when the counter decreases, even shortly after the previous reading', () => {
     const rates = new CpuRates({ clock: new FakeClock() });
     rates.update('a', { usageNs: 10 * S, atNs: 0 });
     expect(rates.update('a', { usageNs: S, atNs: 0.5 * S })).toBeUndefined();
     expect(rates.update('a', { usageNs: 2 * S, atNs: 2.5 * S })).toBe(S / 2);
   });
 
-  it('forgets the CPU rate of a removed cgroup', async () => {
+  it('CpuRates forgets the CPU rate of a removed cgroup', async () => {
     const clock = new FakeClock();
     const rates = new CpuRates({ clock });
     rates.update('gone', { usageNs: 0, atNs: 0 });

@@ -49,7 +49,7 @@ describe('shared collection', () => {
     expect(begun()).toBe(2);
   });
 
-  it('N2: a collection that started before the call is not fresh, and callers that request fresh stats share the next one', async () => {
+  it('N2: callers that request fresh stats do not share a collection that already runs, but share the next collection', async () => {
     const { ends, shared, begun } = made();
     const old = shared.get({}, signal);
     const fresh = [shared.get({ fresh: true }, signal), shared.get({ fresh: true }, signal)];
@@ -108,7 +108,7 @@ describe('shared collection', () => {
 });
 
 describe('faulty sources of stats', () => {
-  it('names the failing source in the error: the runtime or the image file system', async () => {
+  it('the error of a failed summary names the failing source: the runtime or the image file system', async () => {
     const { world, provider } = await node();
     world.trouble = async (rpc) => {
       if (rpc === 'imageFsInfo') throw new Error('no images');
@@ -124,7 +124,7 @@ describe('faulty sources of stats', () => {
     await expect(provider.resourceSummary({ fresh: true }, signal)).rejects.toThrow('failed to list pod stats: gone');
   });
 
-  it('gives up a runtime that hangs after 10 s', async () => {
+  it('cadvisorMetrics reports a scrape error after 10 s if the runtime hangs', async () => {
     const { world, provider } = await node();
     world.trouble = () => new Promise<never>(() => {});
     const asked = provider.cadvisorMetrics(signal);
@@ -132,7 +132,7 @@ describe('faulty sources of stats', () => {
     expect(await asked).toMatch(/^container_scrape_error 1$/m);
   });
 
-  it('omits only the values of a file system that hangs', async () => {
+  it('a summary omits only the values of a file system that hangs', async () => {
     const { world, provider } = await node();
     const { statfs } = world;
     world.statfs = async (path) => {
@@ -205,7 +205,7 @@ describe('faulty sources of stats', () => {
     expect(numbers.filter((number) => !(number >= 0 && number < 2 ** 63))).toEqual([]);
   });
 
-  it('returns other stats in time if sandbox status calls hang or too many sandboxes exist', async () => {
+  it('/metrics/cadvisor responds in time if sandbox status calls hang or too many sandboxes exist', async () => {
     const { world } = await node();
     const slow = Array.from({ length: 30 }, (_, n) => `slow${n}`);
     for (const id of ['b', ...slow]) {
@@ -227,13 +227,13 @@ describe('faulty sources of stats', () => {
       expect(await Promise.race([text, Promise.resolve('late')])).toMatch(/^container_scrape_error 0$/m);
       await world.clock.advance(10_000);
     }
-    // Every sandbox was queried, and the sandboxes that answered were queried once.
+    // Every sandbox was queried, and the sandboxes that responded were queried once.
     expect(new Set(asked).size).toBe(32);
     expect(asked.filter((id) => !id.startsWith('slow'))).toHaveLength(2);
   });
 
   // With quadratic cost, this would exceed the time limit of a test.
-  it('summarizes a runtime with 50,000 containers', () => {
+  it('resourceMetrics takes linear time for a summary with 50,000 containers', () => {
     const containers = Array.from({ length: 50_000 }, (_, n) => ({
       name: `c${n}`,
       startTime: null,
@@ -246,7 +246,7 @@ describe('faulty sources of stats', () => {
     expect(families.find(({ name }) => name === 'container_memory_working_set_bytes')?.samples).toHaveLength(50_000);
   });
 
-  it('rejects a summary with the reason if no source is available', async () => {
+  it('a summary is rejected with the reason if no source is available', async () => {
     const world = new World(2);
     const provider = new StatsProvider(world.components, options);
     await expect(provider.summary({}, signal)).rejects.toThrow('failed to get root cgroup stats');
@@ -262,7 +262,7 @@ describe('faulty sources of stats', () => {
     await expect(broken.summary({}, signal)).rejects.toThrow('failed to find the cgroups: no mounts');
   });
 
-  it('omits only the usage of files that cannot be read', async () => {
+  it('a summary omits only the usage of files that cannot be read', async () => {
     const { world, provider } = await node();
     const logs = `/var/log/pods/default_web_${UID}`;
     await world.write(`${logs}/main/0.log`, 'x'.repeat(5000));
@@ -278,7 +278,7 @@ describe('faulty sources of stats', () => {
     expect(mended?.containers[0]?.logs?.usedBytes).toBe(8192);
   });
 
-  it('omits a cgroup that disappears while it is read', async () => {
+  it('a summary omits a cgroup that disappears while it is read', async () => {
     const { world, provider } = await node();
     world.fs.injectFault({
       operation: 'read',
@@ -297,7 +297,7 @@ describe('faulty sources of stats', () => {
   });
 });
 
-it('omits the counts of open files and processes of a container that has too many, and keeps its other values', async () => {
+it('a summary omits the counts of open files and processes of a container that has too many, and keeps its other values', async () => {
   const { world, provider } = await node();
   await world.write('/proc/11/fd/0', '');
   const files = /^container_file_descriptors\{.*container="main".*\} (\d+) /m;
@@ -316,7 +316,7 @@ it('omits the counts of open files and processes of a container that has too man
   expect(many).toMatch(/^container_processes\{.*container="main".*\} 30000 /m);
 });
 
-it('rejects an invalid stats option with an error that names the option', () => {
+it('StatsProvider rejects an invalid stats option with an error that names the option', () => {
   const { components } = new World(2);
   expect(() => new StatsProvider(components, { ...options, maxAgeMs: -1 })).toThrow('maxAgeMs');
   expect(() => new StatsProvider(components, { ...options, deadlineMs: 0 })).toThrow('deadlineMs');

@@ -9,7 +9,7 @@ const textsOf = (files: Readonly<Record<string, string>>): ReadonlyMap<string, s
 const NO_LIMIT_V1 = '9223372036854771712\n';
 
 describe('cgroup v1 stats', () => {
-  it('reads all values from the files of a v1 cgroup', () => {
+  it('figuresV1 reads all values from the files of a v1 cgroup', () => {
     const figures = figuresV1(
       textsOf({
         'cpuacct.usage': '5000000000\n',
@@ -19,7 +19,7 @@ describe('cgroup v1 stats', () => {
         'cpu.cfs_quota_us': '50000\n',
         'cpu.cfs_period_us': '100000\n',
         'memory.usage_in_bytes': '3000\n',
-        // Values of the cgroup alone, and totals that include its descendants.
+        // The file has values of the cgroup alone, and totals that include its descendants.
         'memory.stat': [
           ...['cache 901', 'rss 902', 'mapped_file 903', 'swap 904', 'active_file 905', 'inactive_file 906'],
           ...['pgfault 15', 'pgmajfault 12', 'total_cache 31', 'total_rss 700', 'total_mapped_file 17'],
@@ -52,7 +52,7 @@ describe('cgroup v1 stats', () => {
     });
   });
 
-  it('reads only the values whose v1 files exist, also if a controller or a second file is missing', () => {
+  it('figuresV1 reads only the values whose v1 files exist, also if a controller or a second file is missing', () => {
     expect(figuresV1(textsOf({}))).toEqual({});
     expect(figuresV1(textsOf({ 'cpu.shares': '512\n', 'memory.stat': 'total_rss 1\n' }))).toEqual({});
     expect(figuresV1(textsOf({ 'cpuacct.usage': '7\n', 'memory.usage_in_bytes': '5\n' }))).toEqual({
@@ -64,7 +64,7 @@ describe('cgroup v1 stats', () => {
     });
   });
 
-  it("prefers the disk scheduler's I/O counters over the throttling counters, as cAdvisor does", () => {
+  it("figuresV1 prefers the disk scheduler's I/O counters over the throttling counters, as cAdvisor does", () => {
     const files = {
       'blkio.bfq.io_service_bytes_recursive': '8:0 Read 1\n8:0 Write 2\n',
       'blkio.bfq.io_serviced_recursive': '8:0 Read 3\n8:0 Write 4\n',
@@ -90,7 +90,7 @@ describe('cgroup v2 stats', () => {
     },
   });
 
-  it('reads all values from the files of a v2 cgroup', () => {
+  it('figuresV2 reads all values from the files of a v2 cgroup', () => {
     const figures = figuresV2(
       textsOf({
         'cpu.stat': [
@@ -135,7 +135,7 @@ describe('cgroup v2 stats', () => {
     });
   });
 
-  it('reads only the values whose v2 files exist', () => {
+  it('figuresV2 reads only the values whose v2 files exist', () => {
     expect(figuresV2(textsOf({}))).toEqual({});
     expect(figuresV2(textsOf({ 'cpu.stat': 'user_usec 1\n', 'memory.events': 'max 1\n' }))).toEqual({});
     expect(figuresV2(textsOf({ 'cpu.stat': 'usage_usec 7\n', 'memory.current': '5\n' }))).toEqual({
@@ -147,7 +147,7 @@ describe('cgroup v2 stats', () => {
     });
   });
 
-  it('computes the memory usage of the v2 root cgroup as the sum of its parts', () => {
+  it('figuresV2 computes the memory usage of the v2 root cgroup as the sum of its parts', () => {
     const { memory } = figuresV2(textsOf({ 'memory.stat': 'anon 700\nfile 31\ninactive_file 11\n' }));
     expect(memory).toMatchObject({ usageBytes: 731, workingSetBytes: 720 });
   });
@@ -164,11 +164,11 @@ describe('cgroup v2 stats', () => {
     ['100', 2597],
     ['10000', 262_144],
     ['10001', undefined],
-  ])('converts CPU weight %s to %j shares', (weight, shares) => {
+  ])('figuresV2 converts CPU weight %s to %j shares', (weight, shares) => {
     expect(figuresV2(textsOf({ 'cpu.stat': 'usage_usec 7\n', 'cpu.weight': weight })).cpu?.shares).toBe(shares);
   });
 
-  it('reads the CPU quota "max" as no quota', () => {
+  it('figuresV2 reads the CPU quota "max" as no quota', () => {
     const { cpu } = figuresV2(textsOf({ 'cpu.stat': 'usage_usec 7\n', 'cpu.max': 'max 100000\n' }));
     expect(cpu).toMatchObject({ quotaUs: Number.POSITIVE_INFINITY, periodUs: 100_000 });
   });
@@ -224,7 +224,7 @@ describe('groupFiles', () => {
     },
   );
 
-  it('reads each cgroup v1 file in the hierarchy of its controller, and the process list in the CPU hierarchy', () => {
+  it('groupFiles reads each cgroup v1 file in the hierarchy of its controller, and the process list in the CPU hierarchy', () => {
     for (const { controller, name } of groupFiles(1, 'full')) {
       expect(name === 'cgroup.procs' ? 'cpu' : name.split('.')[0], name).toBe(controller);
     }

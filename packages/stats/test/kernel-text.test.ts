@@ -26,7 +26,7 @@ describe('kernel numbers', () => {
     ['max', undefined],
     ['0x10', undefined],
     [undefined, undefined],
-  ])('count converts a text of the kernel to a number: %j', (text, expected) => {
+  ])("count converts the kernel's text %j to %j", (text, expected) => {
     expect(count(text)).toBe(expected);
   });
 
@@ -39,7 +39,7 @@ describe('kernel numbers', () => {
     ['4611686018427387904', 2 ** 62],
     [undefined, undefined],
     ['none', undefined],
-  ])('limit reads %j', (text, expected) => {
+  ])("limit converts the kernel's text %j to $1", (text, expected) => {
     expect(limit(text)).toBe(expected);
   });
 
@@ -50,7 +50,7 @@ describe('kernel numbers', () => {
     ]);
   });
 
-  it('pressure reads both kinds, or only "some" on older kernels', () => {
+  it('pressure reads the lines "some" and "full", or only "some" on older kernels', () => {
     const some = 'some avg10=1.00 avg60=2.00 avg300=3.00 total=4';
     expect(pressure(some)?.full).toEqual({ total: 0, avg10: 0, avg60: 0, avg300: 0 });
     expect(pressure(`${some}\nfull avg10=0.10 avg60=0.20 avg300=0.30 total=5\n`)).toEqual({
@@ -60,7 +60,7 @@ describe('kernel numbers', () => {
     expect(pressure('')).toBeUndefined();
   });
 
-  it('reads the I/O stats of both cgroup versions', () => {
+  it('ioStat and blkioStat read the I/O stats of cgroup v2 and v1', () => {
     const expected = [{ major: 8, minor: 0, readBytes: 1, writeBytes: 2, reads: 3, writes: 4 }];
     expect(ioStat('8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n')).toEqual(expected);
     expect(ioStat('8:16\nnonsense\n')).toMatchObject([{ major: 8, minor: 16, readBytes: 0 }]);
@@ -96,7 +96,7 @@ describe('kernel numbers', () => {
     );
   });
 
-  it('reads the task count and the boot time of the machine', () => {
+  it("taskCount and bootTimeMs read the machine's number of threads and its boot time", () => {
     expect(taskCount('1.36 3.49 4.53 2/3518 3715089\n')).toBe(3518);
     expect(taskCount('1.36')).toBeUndefined();
     expect(taskCount(undefined)).toBeUndefined();
@@ -124,7 +124,7 @@ describe('cgroup names and paths', () => {
     ['kubepods-burstable.slice', undefined],
     ['pod', undefined],
     ['dev-hugepages.mount', undefined],
-  ])('podUidOfGroup reads the pod UID from %s', (name, uid) => {
+  ])('podUidOfGroup returns for the cgroup name %s: %s', (name, uid) => {
     expect(podUidOfGroup(name)).toBe(uid);
   });
 
@@ -133,13 +133,13 @@ describe('cgroup names and paths', () => {
     ['crio-abc.scope', 'abc'],
     ['abc.scope', 'abc'],
     ['abc', 'abc'],
-  ])('containerIdOfGroup reads the container ID from %s', (name, id) => {
+  ])('containerIdOfGroup returns for the cgroup name %s: %s', (name, id) => {
     expect(containerIdOfGroup(name)).toBe(id);
   });
 });
 
-describe('disks', () => {
-  it('returns each disk at its first mount point and decodes all kinds of names', () => {
+describe('disks of the machine', () => {
+  it('mountedDevices returns each disk at its first mount point and decodes all kinds of names', () => {
     const mountinfo = [
       '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw',
       '30 22 254:1 /sub /a\\040b rw - ext4 /dev/vda1 rw',
@@ -153,7 +153,7 @@ describe('disks', () => {
     ]);
   });
 
-  it('ignores FUSE mounts, even if they are named like a disk', () => {
+  it('mountedDevices ignores FUSE mounts, even if they are named like a disk', () => {
     const mountinfo = [
       '22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw',
       '40 22 0:40 / /mnt/a rw - fuse /dev/fuse rw,user_id=0',
@@ -164,7 +164,7 @@ describe('disks', () => {
     expect(mountedDevices(mountinfo)).toEqual([{ device: '/dev/vda1', key: '254:1', mountPoint: '/' }]);
   });
 
-  it('reads the counters of disks and their device names', () => {
+  it('diskFigures and deviceNames read the counters of disks and their device names', () => {
     expect(diskFigures(' 254 1 vda1 10 1 80 1500 20 2 160 2500 3 4000 5000 0 0\n 7 0 loop0 x\n').get('254:1')).toEqual({
       ...{ reads: 10, readsMerged: 1, sectorsRead: 80, readMs: 1500, writes: 20, writesMerged: 2 },
       ...{ sectorsWritten: 160, writeMs: 2500, inProgress: 3, ioMs: 4000, weightedMs: 5000 },

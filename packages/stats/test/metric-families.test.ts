@@ -103,13 +103,13 @@ describe('/metrics/resource page', () => {
       { name: 'main', startTime: null, swap: { time: null, swapUsageBytes: 7 } },
       ['container_swap_usage_bytes 7'],
     ],
-  ])('/metrics/resource series of a container %s', (_what, container, expected) => {
+  ])('the /metrics/resource series of a container %s are $2', (_what, container, expected) => {
     const summary = { node: NODE, pods: [{ podRef: WEB, startTime: null, containers: [container] }] };
     const lines = linesOf(resourceMetrics(summary)).map((line) => line.replace(/\{.*\}/, ''));
     expect(lines).toEqual([...expected, 'resource_scrape_error 0']);
   });
 
-  it('groups all samples of a metric family, regardless of their pods', () => {
+  it('the /metrics/resource page groups all samples of a metric family, regardless of their pods', () => {
     const pods = ['a', 'b'].map((name) => ({
       ...{ podRef: { ...WEB, name }, startTime: null, containers: [] },
       memory: { time: null, workingSetBytes: 1 },
@@ -166,7 +166,7 @@ describe('pod metrics of /metrics', () => {
     ]);
   });
 
-  it('writes 0 for unknown values of a claim, as upstream does, and omits unknown log usage', () => {
+  it('podMetrics writes 0 for unknown values of a claim, as upstream does, and omits unknown log usage', () => {
     const unknown = { time: null, name: 'data', pvcRef: volume.pvcRef };
     const containers = [
       { name: 'a', startTime: null },
@@ -180,7 +180,7 @@ describe('pod metrics of /metrics', () => {
     );
   });
 
-  it('writes each claim once with the values of the first pod, and separates equal claim names by namespace', () => {
+  it('podMetrics writes each claim once with the values of the first pod, and separates equal claim names by namespace', () => {
     const other = { ...volume, capacityBytes: 7, pvcRef: { namespace: 'other', name: 'claim' } };
     const pods = [pod({ volume: [volume] }), pod({ volume: [{ ...volume, capacityBytes: 9 }, other] })];
     expect(linesOf(podMetrics(pods)).filter((line) => line.includes('capacity'))).toEqual([
@@ -189,7 +189,7 @@ describe('pod metrics of /metrics', () => {
     ]);
   });
 
-  it('writes the volume health metric for a healthy volume and omits it if the health is unknown', () => {
+  it('podMetrics writes the volume health metric for a healthy volume and omits it if the health is unknown', () => {
     const health = (of: PodStats['volume']): readonly string[] =>
       linesOf(podMetrics([pod(of === undefined ? {} : { volume: of })])).filter((line) => line.includes('health'));
     expect(health([{ ...volume, volumeHealthStats: { abnormal: false } }])).toEqual([expect.stringMatching(/ 0$/)]);
@@ -248,16 +248,16 @@ describe('runtimeMetrics', () => {
     ['fewer values than labels', { labelKeys: ['id', 'pod'] }, metric('m', ['x'], 1)],
     ['more values than labels', {}, metric('m', ['x', 'y'], 1)],
     ['no value', {}, metric('m', ['x'], null)],
-  ])('omits a runtime metric with %s', (_what, descriptor, told) => {
+  ])('runtimeMetrics omits a runtime metric with %s', (_what, descriptor, told) => {
     expect(families(descriptor, told)).toEqual([]);
   });
 
-  it('omits a repeated runtime sample with the same labels and a sample of another type in the same family', () => {
+  it('runtimeMetrics omits a repeated runtime sample with the same labels and a sample of another type in the same family', () => {
     const told = [metric('m', ['a'], 1), metric('m', ['a'], 2), metric('m', ['b'], 3), metric('m', ['c'], 4, COUNTER)];
     expect(families({}, ...told).map(({ type, samples }) => [type, samples.map(({ value }) => value)])).toEqual([
       ['gauge', [2, 3]],
     ]);
-    // Label values that are equal only after concatenation are different.
+    // Two lists of label values that become equal by concatenation are still different series.
     const two = families({ labelKeys: ['a', 'b'] }, metric('m', ['x', 'yz'], 1), metric('m', ['xy', 'z'], 2));
     expect(two[0]?.samples).toHaveLength(2);
   });
@@ -285,18 +285,18 @@ describe('expositionText', () => {
     [Number.NaN, 'm NaN'],
     [Number.POSITIVE_INFINITY, 'm +Inf'],
     [Number.NEGATIVE_INFINITY, 'm -Inf'],
-  ])('writes the number %d as %s', (value, line) => {
+  ])('expositionText writes the number %d as %s', (value, line) => {
     expect(text([{ labels: {}, value }])).toEqual([line]);
   });
 
-  it('sorts labels, escapes their values and writes times as whole milliseconds', () => {
+  it('expositionText sorts labels, escapes their values and writes times as whole milliseconds', () => {
     const labels = { b: 'back\\slash', a: 'new\nline', c: '"quoted"', d: 'plain' };
     expect(text([{ labels, value: 1, atMs: 1234.5 }])).toEqual([
       'm{a="new\\nline",b="back\\\\slash",c="\\"quoted\\"",d="plain"} 1 1234',
     ]);
   });
 
-  it('sorts families by name, omits families without samples, and writes nothing for no families', () => {
+  it('expositionText sorts families by name, omits families without samples, and writes nothing for no families', () => {
     const family = (name: string, samples: MetricFamily['samples']): MetricFamily => ({
       ...{ name, help: 'one\nline with a \\', type: 'counter', samples },
     });

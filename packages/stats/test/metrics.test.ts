@@ -50,7 +50,7 @@ describe.each([1, 2] as const)('/metrics/resource from cgroup v%s', (version) =>
     );
   });
 
-  it('shows the newer pod of a name while its force-deleted namesake still terminates', async () => {
+  it('/metrics/resource shows the newer pod of a name while its force-deleted namesake still terminates', async () => {
     const { world, provider } = await node(version);
     const uid = 'abcd-ef01';
     const [sandboxId, containerId] = ['b'.repeat(64), 'd'.repeat(64)];
@@ -119,12 +119,12 @@ describe.each([1, 2] as const)('/metrics/cadvisor from cgroup v%s', (version) =>
     const network = text.filter((line) => line.startsWith('container_network_receive_bytes_total{'));
     const sandbox = `{${own('', '', SANDBOX, 'registry.k8s.io/pause:3.10')}interface="eth0",name="${SANDBOX}",namespace="default",pod="web"}`;
     expect(network).toContain(`container_network_receive_bytes_total${sandbox} 10${AT}`);
-    // One series for the root and one for the sandbox: containers do not repeat the network.
+    // Only the root and the sandbox have a network series, because the containers share the sandbox's network.
     expect(network).toHaveLength(2);
     expect(text.filter((line) => line.includes('id="/kubepods"')).length).toBeGreaterThan(10);
   });
 
-  it('writes each family once, with all its samples together', async () => {
+  it('/metrics/cadvisor writes each family once, with all its samples together', async () => {
     const { provider } = await node(version);
     const names = lines(await provider.cadvisorMetrics(signal))
       .filter((line) => line.startsWith('# TYPE '))
@@ -146,12 +146,12 @@ describe('stats provider metrics', () => {
     const text = await provider.cadvisorMetrics(signal);
     expect(text).toMatch(/^container_fs_usage_bytes\{container="",device="\/dev\/vda1",id="\/".*\} 400 /m);
     expect(text).toMatch(/^container_fs_io_time_seconds_total\{.*\} 4 /m);
-    // The root cgroup's count of a device is used, so the device's own count does not add another series.
+    // The root cgroup's count of a device is used, so the count from the device itself adds no other series.
     expect(text.match(/^container_fs_reads_total\{.*id="\/",.*$/gm)).toEqual([expect.stringMatching(/\} 1 \d+$/)]);
     expect(text).not.toContain('tmpfs');
   });
 
-  it("sets the scrape error if the runtime is unavailable, and still writes the kernel's values", async () => {
+  it("/metrics/cadvisor sets the scrape error if the runtime is unavailable, and still writes the kernel's values", async () => {
     const { world, provider } = await node(2);
     world.trouble = async () => {
       throw new Error('gone');
@@ -169,7 +169,7 @@ describe('stats provider metrics', () => {
     );
   });
 
-  it("reads machine metrics again if they could not be read or if the machine's memory has grown", async () => {
+  it("/metrics/cadvisor reads machine metrics again if they could not be read or if the machine's memory has grown", async () => {
     const { world, provider } = await node(2);
     const told = async (): Promise<readonly (string | undefined)[]> => {
       const text = await provider.cadvisorMetrics(signal);
@@ -226,7 +226,7 @@ describe('stats provider metrics', () => {
     expect(text).toMatch(/^container_memory_working_set_bytes\{/m);
   });
 
-  it('builds the log and claim metrics from the summary, each claim once', () => {
+  it('podMetrics builds the log and claim metrics from the summary, each claim once', () => {
     const size = { availableBytes: 1, capacityBytes: 2, usedBytes: 3, inodesFree: 4, inodes: 5, inodesUsed: 6 };
     const volume = { time: null, ...size, name: 'data', pvcRef: { namespace: 'ns', name: 'claim' } };
     const pod = {
@@ -247,7 +247,7 @@ describe('stats provider metrics', () => {
     );
   });
 
-  it('escapes the values of labels', () => {
+  it('/metrics/cadvisor escapes the values of labels', () => {
     const samples = [{ labels: { a: 'x"y\\z\nw' }, value: Number.POSITIVE_INFINITY }];
     expect(expositionText([{ name: 'm', help: 'h\\n', type: 'gauge', samples }])).toBe(
       '# HELP m h\\\\n\n# TYPE m gauge\nm{a="x\\"y\\\\z\\nw"} +Inf\n',

@@ -84,7 +84,7 @@ test.each<[string, readonly (readonly [id: string, createdAt: number, ready: boo
     ],
     ['new'],
   ],
-])('listPods with several sandboxes of one pod name, if %s', (_what, told, expected) => {
+])('listPods selects of several sandboxes with one pod name, if %s', (_what, told, expected) => {
   const sandboxes = told.map(([id, createdAt, ready]) => sandbox('web', createdAt, ready, id));
   const containers = told.map(([id]) => container(id, true));
   expect(listPods(sandboxes, containers).map(({ sandboxId }) => sandboxId)).toEqual(expected);

@@ -86,7 +86,7 @@ const files = (
 });
 
 describe('podStats', () => {
-  it("takes the pod's values from the pod cgroup and the containers' values from their cgroups, with CPU rates", () => {
+  it("podStats takes the pod's values from the pod cgroup and the containers' values from their cgroups, with CPU rates", () => {
     const rates = new Map([
       ['/p', 71],
       ['/p/c1', 72],
@@ -107,7 +107,7 @@ describe('podStats', () => {
       ],
     });
     expect(stats.containers[1]?.cpu).not.toHaveProperty('usageNanoCores');
-    // Only CPU and memory were requested.
+    // The stats have no other fields, because only CPU and memory were requested.
     expect(Object.keys(stats)).toEqual(['podRef', 'startTime', 'containers', 'cpu', 'memory', 'swap']);
     expect(Object.keys(stats.containers[0] ?? {})).toEqual(['name', 'startTime', 'cpu', 'memory', 'swap']);
   });
@@ -118,7 +118,7 @@ describe('podStats', () => {
     expect(podStats(pod, collection([group('/p', 100)]), told(), files())).not.toHaveProperty('process_stats');
   });
 
-  it('takes the network from the sandbox and the pressure from the pod cgroup', () => {
+  it('podStats takes the network from the sandbox and the pressure from the pod cgroup', () => {
     const seen = {
       ...{ name: 'eth0', rxBytes: 1, rxPackets: 2, rxErrors: 3, rxDropped: 4 },
       ...{ txBytes: 5, txPackets: 6, txErrors: 7, txDropped: 8 },
@@ -133,7 +133,7 @@ describe('podStats', () => {
     expect(Object.keys(without.containers[0] ?? {})).toEqual(['name', 'startTime']);
   });
 
-  it('uses runtime stats for a container without a cgroup, and prefers the cgroup if it exists', () => {
+  it('podStats uses runtime stats for a container without a cgroup, and prefers the cgroup if it exists', () => {
     const containers = new Map([
       ['c1', ofContainer({ cpu: { usageCoreNanoSeconds: { value: 11 } }, io: { timestamp: AT_MS * 1e6 } })],
       ['c2', ofContainer({ cpu: { usageCoreNanoSeconds: { value: 12 } }, io: { timestamp: (AT_MS + 7000) * 1e6 } })],
@@ -145,7 +145,7 @@ describe('podStats', () => {
     expect(second).toMatchObject({ cpu: { usageCoreNanoSeconds: 12, usageNanoCores: 73 }, io: { time: LATER } });
     // The pod has no cgroup either, so its value is the sum of its containers.
     expect(podStats(pod, some, told({ containers })).cpu?.usageCoreNanoSeconds).toBe(312);
-    // A pod without any cgroup.
+    // The stats of the runtime are used for a pod without any cgroup.
     const lost = collection([], { podGroups: { parents: [], pods: new Map() } });
     expect(podStats(pod, lost, told({ containers })).cpu?.usageCoreNanoSeconds).toBe(23);
   });
@@ -161,7 +161,7 @@ describe('podStats', () => {
     const groups = [group('/p', 100), group('/p/s1', 200), group('/p/c1', 300), group('/p/c2', 400)];
     const containers = new Map([container('c1', 11), container('c2', 12)]);
 
-    it("takes a pod's stats from the runtime, and its swap usage as the sum of the containers, which the runtime omits", () => {
+    it("podStats takes a pod's stats from the runtime, and its swap usage as the sum of the containers, which the runtime omits", () => {
       const sandboxes = new Map([['s1', ofSandbox({ linux })]]);
       const rates = new Map([
         ['s1', 74],
@@ -178,7 +178,7 @@ describe('podStats', () => {
       expect(stats.containers[0]).not.toHaveProperty('memory');
     });
 
-    it('omits pod values that the runtime does not report', () => {
+    it('podStats omits pod values that the runtime does not report', () => {
       const sandboxes = new Map([['s1', ofSandbox({ linux: {} })]]);
       const stats = podStats(pod, collection(groups), told({ sandboxes }), files());
       expect(Object.keys(stats)).toEqual(['podRef', 'startTime', 'containers', 'ephemeral-storage']);
@@ -188,7 +188,7 @@ describe('podStats', () => {
       ).not.toHaveProperty('process_stats');
     });
 
-    it("uses the pod's cgroup if the runtime reports stats for other pods only", () => {
+    it("podStats uses the pod's cgroup if the runtime reports stats for other pods only", () => {
       const sandboxes = new Map([
         ['other', ofSandbox({ linux })],
         ['s1', ofSandbox({})],
@@ -247,7 +247,7 @@ describe('disk usage of a pod', () => {
     ]);
   });
 
-  it('omits the root file system of a container without layer stats, and the capacity of a disk that does not answer', () => {
+  it('podStats omits the root file system of a container without layer stats, and the capacity of a disk that does not respond', () => {
     const containers = new Map([
       ['c1', ofContainer({})],
       ['c2', ofContainer({ writableLayer: layer('/silent', 0) })],
@@ -262,7 +262,7 @@ describe('disk usage of a pod', () => {
     ['at the same time', 0, { time: TIME, usedBytes: 1, inodesUsed: 10 }],
     ['newer', 7000, { time: LATER, usedBytes: 77, inodesUsed: 7 }],
   ])(
-    "uses the measured layer usage only if it is not older than the runtime's; measured: %s",
+    "podStats uses the measured layer usage only if it is newer than the runtime's; the measured usage is %s",
     (_what, laterMs, rootfs) => {
       const containers = new Map([['c1', ofContainer({ writableLayer: layer('/layers', 1, 10) })]]);
       const measured = new Map([['c1', { atMs: AT_MS + laterMs, usedBytes: 77, inodesUsed: 7 }]]);
@@ -272,14 +272,14 @@ describe('disk usage of a pod', () => {
     },
   );
 
-  it('does not count logs of a container that the runtime does not know, as upstream', () => {
+  it('podStats does not count logs of a container that the runtime does not know, as upstream', () => {
     const storage = { logs: new Map([['c1', { usedBytes: 4, inodesUsed: 40 }]]) };
     const stats = podStats(pod, collection([]), told(), files(storage));
     expect(stats['ephemeral-storage']).toStrictEqual({ time: LATER, ...sizeOf(1000) });
     expect(stats).not.toHaveProperty('volume');
   });
 
-  it('lists each volume, with 0 for unknown values', () => {
+  it('podStats lists each volume, with 0 for unknown values', () => {
     const all = { availableBytes: 1, capacityBytes: 2, usedBytes: 3, inodesFree: 4, inodes: 5, inodesUsed: 6 };
     const none = { availableBytes: 0, capacityBytes: 0, usedBytes: 0, inodesFree: 0, inodes: 0, inodesUsed: 0 };
     const claim = { name: 'claim', namespace: 'shop' };
@@ -359,7 +359,7 @@ describe('node stats of a summary', () => {
     expect([node.memory?.availableBytes, node.swap?.swapAvailableBytes]).toEqual([availableBytes, swapAvailableBytes]);
   });
 
-  it("lists the existing system cgroups, the kubelet's with its start time, and pressure in a full summary", () => {
+  it("a summary lists the existing system cgroups, the kubelet's with its start time, and pressure in a full summary", () => {
     const system: GroupCollection['system'] = [
       { name: 'kubelet', path: '/kubelet' },
       { name: 'runtime', path: '/gone' },
@@ -391,7 +391,7 @@ describe('node stats of a summary', () => {
     expect(resourceSummary(collection([root]), context).node).not.toHaveProperty('systemContainers');
   });
 
-  it('queries the volume usage of each pod', () => {
+  it('podStats queries the volume usage of each pod', () => {
     const volumeUsage = ({ uid }: { readonly uid: string }) => [
       { name: `of-${uid}`, observedAtMs: AT_MS, isLocalEphemeral: false },
     ];
@@ -405,7 +405,7 @@ describe('node stats of a summary', () => {
     ['the runtime’s file systems', {}, { runtime: failed }, 'failed to get imageFs stats: no'],
     ['the pod list', { pods: failed }, {}, 'failed to list pod stats: no'],
     ['a root cgroup', { groups: new Map() }, {}, 'failed to get root cgroup stats: the root cgroup has none'],
-  ])('rejects a summary without %s and names the missing part', (_what, groups, storage, message) => {
+  ])('fullSummary fails without %s and names the missing part', (_what, groups, storage, message) => {
     const asked = () => fullSummary(collection([root], groups), stored(storage), context);
     expect(asked).toThrow(message);
     expect(asked).toThrow(StatsError);

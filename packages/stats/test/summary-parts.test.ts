@@ -63,7 +63,7 @@ describe('summary parts of a cgroup', () => {
     ['a limit below the usage', 50, 0],
     ['a limit of 0', 0, 0],
     ['a limit above the usage', 103, 1],
-  ])('available memory of a cgroup with %s', (_what, limitBytes, available) => {
+  ])('the available memory of a cgroup with %s is $2', (_what, limitBytes, available) => {
     const parts = partsOfGroup({ ...OF_GROUP, memory: { ...memory, limitBytes } }, undefined);
     expect(parts.memory?.availableBytes).toBe(available);
   });

@@ -21,7 +21,7 @@ export const UID = '1234-5678';
 
 const V1_MOUNTS = ['cpu', 'cpuacct', 'memory', 'pids', 'blkio'];
 
-/** The numbers of one cgroup. They are written as files of either cgroup version. */
+/** The numbers of one cgroup, which are written as files of either cgroup version. */
 export interface Numbers {
   readonly cpuNs: number;
   readonly usage: number;
@@ -35,7 +35,7 @@ export interface Numbers {
   readonly quotaUs?: number;
 }
 
-/** A fake node: cgroups in a memory file system, and a fake runtime with configurable answers. */
+/** A fake node: cgroups in a memory file system, and a fake runtime with configurable responses. */
 export class World {
   readonly clock: FakeClock = new FakeClock(START_MS);
   readonly fs: MemoryFileSystem = new MemoryFileSystem({ clock: this.clock });
@@ -51,7 +51,7 @@ export class World {
   };
   /** Directory of the writable layers. Default: the directory of the images. */
   layers: string | undefined;
-  /** Replaces the answer of a runtime call. */
+  /** Replaces the response of a runtime call. */
   trouble: ((rpc: string, signal: AbortSignal | undefined) => Promise<never>) | undefined;
   /** Returns the stats of the file system at a path. Default: the values below. */
   statfs: (path: string) => Promise<Awaited<ReturnType<StatsComponents['disks']['statfs']>>> = async () => ({

@@ -91,7 +91,7 @@ describe.each([1, 2] as const)('measured writable layers, cgroup v%s', (version)
     });
   });
 
-  it("finds the layer by the container's oldest process, because later processes may have other mounts", async () => {
+  it("measureLayers finds the layer by the container's oldest process, because later processes may have other mounts", async () => {
     const { world, provider, rootfs } = await node();
     await world.write(`${PLACE}/empty/fs/x`, '');
     await world.write('/proc/112/mountinfo', overlay(`${PLACE}/empty/fs`));
@@ -112,7 +112,7 @@ describe.each([1, 2] as const)('measured writable layers, cgroup v%s', (version)
       (world) => world.stats.splice(0, 1, { attributes: { id: CONTAINER } }),
     ],
     ['the runtime does not know the container', (world) => world.stats.splice(0)],
-  ])("uses the runtime's layer usage if %s", async (_what, breaks) => {
+  ])("a summary uses the runtime's layer usage if %s", async (_what, breaks) => {
     const { world, provider, rootfs } = await node();
     await world.clock.advance(4000);
     await breaks(world);
@@ -122,7 +122,7 @@ describe.each([1, 2] as const)('measured writable layers, cgroup v%s', (version)
   });
 
   it.each([false, true])(
-    "reports at least the runtime's layer usage if the measured usage is smaller; measurement complete: %s",
+    "a summary reports at least the runtime's layer usage if the measured usage is smaller; measurement complete: %s",
     async (complete) => {
       const { world } = await node();
       const usage = async () => ({ ...(await world.fs.usage(UPPER)), bytes: 5, inodes: 7, complete });
@@ -135,7 +135,7 @@ describe.each([1, 2] as const)('measured writable layers, cgroup v%s', (version)
     },
   );
 
-  it('uses a partial measurement of a layer if the measurement is aborted', async () => {
+  it('a summary uses a partial measurement of a layer if the measurement is aborted', async () => {
     const { world, rootfs } = await node();
     const given = new AbortController();
     const usage = async () => {
@@ -152,7 +152,7 @@ describe.each([1, 2] as const)('measured writable layers, cgroup v%s', (version)
     expect(pods[0]?.containers[0]?.rootfs?.usedBytes).toBeGreaterThan(10_000);
   });
 
-  it('forgets the measured usage if the next measurement fails', async () => {
+  it('a summary forgets the measured usage if the next measurement fails', async () => {
     const { world, provider, rootfs } = await node();
     await world.clock.advance(4000);
     await provider.measureLayers(signal);
@@ -161,7 +161,7 @@ describe.each([1, 2] as const)('measured writable layers, cgroup v%s', (version)
     expect(await rootfs()).toMatchObject(TOLD);
   });
 
-  it('prefers later runtime values over measured layer usage, even if the wall clock was set back', async () => {
+  it('a summary prefers later runtime values over measured layer usage, even if the wall clock was set back', async () => {
     const { world, provider, rootfs } = await node();
     await world.clock.advance(4000);
     await provider.measureLayers(signal);
@@ -174,7 +174,7 @@ describe.each([1, 2] as const)('measured writable layers, cgroup v%s', (version)
     expect(await rootfs()).toMatchObject({ usedBytes: 4096, inodesUsed: 3 });
   });
 
-  it('searches for no layers if there is no tree measuring port', async () => {
+  it('measureLayers searches for no layers if there is no tree measuring port', async () => {
     const { world } = await node();
     world.calls.length = 0;
     const options = { nodeName: 'node-1', rootDirectory: '/var/lib/kubelet', podLogsDirectory: '/var/log/pods' };

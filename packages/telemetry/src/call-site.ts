@@ -5,7 +5,7 @@ export interface CallSite {
   readonly line: number;
 }
 
-/** More than the number of frames of a logger's wrappers. */
+/** Number of stack frames that are searched: more than the frames of a logger and its wrappers. */
 const MAX_FRAMES = 20;
 /** Matches the frames of this package, of pino, and of logger methods that pass a line on. */
 const OF_LOGGERS =
@@ -13,8 +13,8 @@ const OF_LOGGERS =
 const PLACE = /([^\s(]+):(\d+):\d+\)?$/;
 
 /**
- * Returns the location that called the logger: the newest stack frame outside the logger. `undefined` if the stack has
- * no such frame.
+ * Returns the location that called the logger: the newest stack frame outside the logger. Returns `undefined` if the
+ * stack has no frame outside the logger.
  */
 export function callSite(): CallSite | undefined {
   const limit = Error.stackTraceLimit;

@@ -5,7 +5,7 @@ import { redactFields } from './redact.ts';
 
 /** Options of a {@link consoleLogger}. */
 export interface ConsoleLoggerOptions {
-  /** Default: `info`. */
+  /** Lowest level that is written. Default: `info`. */
   readonly level?: LogLevel;
   /** Receives each line without its line end. Default: writes to the standard error stream. */
   readonly write?: (line: string) => void;
@@ -46,13 +46,13 @@ function withErrorTexts(fields: LogFields): LogFields {
   return Object.fromEntries(texts);
 }
 
-/** Text without blanks is not quoted, so that logs can be searched for `podUid=u1`. */
+/** Formats the value of a field. Text without blanks is not quoted, so that logs can be searched for `podUid=u1`. */
 function fieldText(value: unknown): string {
   if (typeof value === 'string' && /^[^\s"=]+$/.test(value)) return value;
   try {
     return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}` : part)) ?? 'undefined';
   } catch (error) {
-    // Circular objects such as sockets, and objects that refuse to be converted to JSON. Logging must not throw.
+    // The value is circular, such as a socket, or refuses to be converted to JSON. Logging must not throw.
     return JSON.stringify(errorText(error));
   }
 }

@@ -11,7 +11,7 @@ import { isLogged, type ModuleVerbosity, moduleLevels } from './vmodule.ts';
 export interface LoggerOptions {
   /** klog's text format or upstream's JSON objects. Default: `text`. */
   readonly format?: 'text' | 'json';
-  /** Default: `info`. */
+  /** Lowest level that is written, or a switch that changes it. Default: `info`. */
   readonly level?: LogLevel | LogLevelSwitch;
   /**
    * Verbosity of single source files (`logging.vmodule`). If set, a line that `level` excludes costs CPU time, because the
@@ -87,7 +87,9 @@ function switched(logger: Logger, isOn: (level: LogLevel) => boolean): Logger {
   };
 }
 
-/** Writes whole lines in order. If the reader of the stream is gone, lines are lost, but the process continues. */
+/**
+ * Writes whole lines in order. If the reader of the stream has closed it, lines are lost, but the process continues.
+ */
 function toStandardError(): (line: string) => void {
   const { stderr } = process;
   stderr.on('error', () => {});

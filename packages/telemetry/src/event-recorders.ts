@@ -8,10 +8,10 @@ export interface RecordedEvent {
   readonly type: EventType;
   readonly reason: string;
   readonly message: string;
-  /** Absent if the event has no annotations. */
+  /** Annotations of the event; absent if there are none. */
   readonly annotations?: Readonly<Record<string, string>>;
   readonly count: number;
-  /** Wall clock time. */
+  /** Wall clock time of the first occurrence, in ms. */
   readonly firstAtMs: number;
   readonly lastAtMs: number;
 }
@@ -76,7 +76,7 @@ export class LoggingEventRecorder implements EventRecorder {
   readonly #logger: Logger;
   readonly #level: 'info' | 'debug';
 
-  /** @param level Default: `info`. Use `debug` if the events are also stored elsewhere. */
+  /** @param level level of the log lines. Default: `info`. Use `debug` if the events are also stored elsewhere. */
   constructor(logger: Logger, level: 'info' | 'debug' = 'info') {
     this.#logger = logger;
     this.#level = level;

@@ -3,20 +3,20 @@ import type { Logger } from './logger.ts';
 
 /** Log messages of a {@link LastingProblem}. */
 export interface LastingProblemMessages {
-  /** Logged for a new failure: `Unable to list the pods of the container runtime`. */
+  /** Message for a new failure, for example `Unable to list the pods of the container runtime`. */
   readonly failed: string;
   /**
-   * Logged with the number of failures at the first success after failures: `The container runtime lists its pods
-   * again`.
+   * Message for the first success after failures, for example `The container runtime lists its pods again`. The line
+   * has the number of failures.
    */
   readonly over: string;
-  /** Level of `failed`. Default: `warn`. */
+  /** Log level of the message `failed`. Default: `warn`. */
   readonly level?: 'info' | 'warn' | 'error';
 }
 
 /**
  * Logs a problem that recurs, for example every second while a runtime is down. Logs one line when the problem changes,
- * debug lines while it stays the same, and one line with the number of failures when it is over.
+ * debug lines while the problem stays the same, and one line with the number of failures after the first success.
  */
 export class LastingProblem {
   readonly #logger: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>;

@@ -32,7 +32,7 @@ export interface MetricOptions<L extends string> {
 
 /** Upper bounds of the buckets, without the infinite one. */
 export interface HistogramOptions<L extends string> extends MetricOptions<L> {
-  /** Default: Prometheus' default buckets (5 ms to 10 s). */
+  /** Upper bounds of the buckets. Default: Prometheus' default buckets (5 ms to 10 s). */
   readonly buckets?: readonly number[];
 }
 

@@ -9,7 +9,7 @@ export interface ProcessFigures {
    */
   systemUsage?(): {
     readonly openFiles?: number | undefined;
-    /** `Infinity` if there is no limit. */
+    /** Maximum number of open files; `Infinity` if there is no limit. */
     readonly maxOpenFiles?: number | undefined;
     readonly virtualBytes?: number | undefined;
     readonly maxVirtualBytes?: number | undefined;

@@ -8,16 +8,18 @@ import type { AttributeValue, Span, SpanAttributes, SpanKind, SpanStart, Tracer 
 /** A span that has ended. */
 export interface EndedSpan {
   readonly context: SpanContext;
-  /** Span ID of the parent. Absent for the first span of a trace. */
+  /** Span ID of the parent; absent for the first span of a trace. */
   readonly parentSpanId?: string;
   readonly name: string;
   readonly kind: SpanKind;
-  /** Wall clock time, in ms. */
+  /** Start of the span, as wall clock time in ms. */
   readonly startMs: number;
-  /** Wall clock time, in ms. Jumps of the wall clock during the span do not show. */
+  /**
+   * End of the span, as wall clock time in ms. Jumps of the wall clock during the span have no effect on the duration.
+   */
   readonly endMs: number;
   readonly attributes: Readonly<Record<string, AttributeValue>>;
-  /** Absent if the span did not fail. */
+  /** Error message of a span that failed; otherwise absent. */
   readonly error?: string;
   readonly link?: SpanContext;
 }
@@ -26,9 +28,9 @@ export interface EndedSpan {
 export interface RecordingTracerComponents {
   /** Receives each sampled span when it has ended. Must not block or throw. */
   readonly exporter: { add(span: EndedSpan): void };
-  /** Default: the system clock. */
+  /** Clock for the times of spans. Default: the system clock. */
   readonly clock?: Pick<Clock, 'now' | 'monotonic'>;
-  /** Default: the system's random numbers. */
+  /** Source of span and trace IDs. Default: the system's random numbers. */
   readonly random?: Random;
 }
 

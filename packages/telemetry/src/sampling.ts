@@ -4,6 +4,6 @@
  * @param traceId 32 hex digits
  */
 export function isSampled(traceId: string, ratePerMillion: number): boolean {
-  // The upper 52 of the lower 64 bits, which a number holds exactly.
+  // Uses the upper 52 of the lower 64 bits of the trace ID, which a JavaScript number holds exactly.
   return Number.parseInt(traceId.slice(16, 29), 16) / 2 ** 52 < ratePerMillion / 1_000_000;
 }

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '@node-agent/async';
 
 /** Streams and options of a {@link SplitOutput}. */
 export interface SplitOutputOptions {
-  /** Receives lines that are no errors. */
+  /** Receives lines that are not errors. */
   readonly info: (text: string) => void;
   /** Receives errors, each immediately. */
   readonly error: (text: string) => void;
@@ -14,8 +14,9 @@ export interface SplitOutputOptions {
 }
 
 /**
- * Writes errors and other log lines to two streams (`splitStream` of `k8s.io/component-base/logs`). Lines that are no
- * errors can be buffered, which saves system calls; an error of the program's end may then be seen before earlier lines.
+ * Writes errors and other log lines to two streams (`splitStream` of `k8s.io/component-base/logs`). Lines that are not
+ * errors can be buffered, which saves system calls. An error at the end of the program may then appear before earlier
+ * lines.
  */
 export class SplitOutput {
   readonly #options: SplitOutputOptions;

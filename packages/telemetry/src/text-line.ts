@@ -9,7 +9,7 @@ export interface TextLine {
   readonly pid: number;
   /** Source file that logs the line, or the component if the file is not known. */
   readonly source: string;
-  /** Line in the source file. If absent, 1. */
+  /** Line in the source file. Default: 1. */
   readonly lineNumber?: number;
   readonly message: string;
   /** Fields in output order. `undefined` values are omitted. */

@@ -36,7 +36,7 @@ function bound(options: TextLoggerOptions, of: LogFields): Logger {
     if (levels.indexOf(level) < levels.indexOf(least)) return () => {};
     return (fields, message) => {
       const { err, ...others } = fields;
-      // klog writes the error first.
+      // The error comes before the other fields of the call, as in klog.
       const all = { logger: part, ...(err !== undefined && { err }), ...rest, ...others };
       const place = placeOf();
       const said = Object.entries(all).map(([key, value]) => [

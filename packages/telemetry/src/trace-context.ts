@@ -1,8 +1,8 @@
 /** A span of a trace, as in W3C Trace Context. */
 export interface SpanContext {
-  /** 32 hex digits, not all 0. */
+  /** ID of the trace: 32 hex digits, not all 0. */
   readonly traceId: string;
-  /** 16 hex digits, not all 0. */
+  /** ID of the span: 16 hex digits, not all 0. */
   readonly spanId: string;
   /** Whether receivers should record the span. */
   readonly sampled: boolean;
@@ -37,7 +37,10 @@ export function formatTraceparent({ traceId, spanId, sampled }: SpanContext): st
   return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
 }
 
-/** Returns the span that the headers of a request name, or `undefined`. An invalid `tracestate` is dropped. */
+/**
+ * Returns the span that the headers of a request name, or `undefined` if they name none. An invalid `tracestate` is
+ * dropped.
+ */
 export function spanContextOf(headers: Readonly<Record<string, unknown>>): SpanContext | undefined {
   const { traceparent, tracestate } = headers;
   const context = typeof traceparent === 'string' ? parseTraceparent(traceparent) : undefined;

@@ -6,21 +6,21 @@ export type AttributeValue = string | number | boolean;
 /** Attributes of a span by name, as in OpenTelemetry's semantic conventions. `undefined` values are omitted. */
 export type SpanAttributes = Readonly<Record<string, AttributeValue | undefined>>;
 
-/** Role of a span: work inside this process, a request that it sends, or a request that it answers. */
+/** Role of a span: work inside this process, a request that it sends, or a request that the process responds to. */
 export type SpanKind = 'internal' | 'client' | 'server';
 
 /** Start of a span. */
 export interface SpanStart {
   readonly name: string;
-  /** Default: `internal`. */
+  /** Role of the span. Default: `internal`. */
   readonly kind?: SpanKind;
-  /** Called only for a span that is recorded. */
+  /** Returns the attributes of the span; called only if the span is recorded. */
   readonly attributes?: () => SpanAttributes;
-  /** Span of another process that caused this one. Default: the current span. */
+  /** Parent of the new span, for example in another process. Default: the current span. */
   readonly parent?: SpanContext | undefined;
   /** Whether the span starts a new trace even if there is a current span. Default: false. */
   readonly root?: boolean;
-  /** Span of another trace that this one is related to. */
+  /** Span of another trace to which the new span is related. */
   readonly link?: SpanContext | undefined;
 }
 

@@ -5,7 +5,7 @@ import { type LogLevel, levelOfVerbosity, levels } from './log-level.ts';
 export interface ModuleVerbosity {
   /** File name without its suffix, or a glob pattern (`*`, `?`, `[a-z]`). */
   readonly filePattern: string;
-  /** As `-v`. */
+  /** Verbosity of the matching files, with the meaning of `-v`. */
   readonly verbosity: number;
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createLogger, SplitOutput } from '../src/index.ts';
 import { moduleLevels } from '../src/vmodule.ts';
 
-describe('vmodule', () => {
+describe('logging.vmodule', () => {
   it.each([
     ['pleg', 'pleg.ts', 'debug'],
     ['pleg', 'pleg/index.js', 'debug'],
@@ -13,11 +13,11 @@ describe('vmodule', () => {
     ['[p-q]leg', 'pleg.ts', 'debug'],
     ['p.eg', 'pleg.ts', undefined],
     ['p(eg', 'p(eg.ts', 'debug'],
-  ])('the pattern %s and the file %s: %s', (filePattern, file, expected) => {
+  ])('the vmodule pattern %s with verbosity 4 sets for the file %s the level %s', (filePattern, file, expected) => {
     expect(moduleLevels([{ filePattern, verbosity: 4 }])({ file, line: 1 })).toBe(expected);
   });
 
-  it('the first pattern that matches counts', () => {
+  it('the first vmodule pattern that matches a file sets its level', () => {
     const levelAt = moduleLevels([
       { filePattern: 'pl*', verbosity: 0 },
       { filePattern: 'pleg', verbosity: 9 },
@@ -61,14 +61,14 @@ describe('split streams', () => {
     return { clock, written, split };
   };
 
-  it('writes each line immediately without a buffer', () => {
+  it('SplitOutput without a buffer writes each line immediately', () => {
     const { written, split } = output(0);
     split.write('a\n', false);
     split.write('b\n', true);
     expect(written).toEqual(['out:a\n', 'err:b\n']);
   });
 
-  it('buffers lines up to its size and for the flush interval, but no error', async () => {
+  it('SplitOutput buffers lines up to the buffer size and for the flush interval, but no errors', async () => {
     const { clock, written, split } = output(5);
     split.write('a\n', false);
     split.write('e\n', true);

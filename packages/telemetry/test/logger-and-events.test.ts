@@ -151,7 +151,7 @@ test("captureLogger keeps level, fields and parents' fields of each line", () =>
   }
 });
 
-describe('events', () => {
+describe('recorded events', () => {
   const pod = { kind: 'Pod', namespace: 'default', name: 'web', uid: 'u1' };
 
   test('a repeated event only raises its count, and moves to the end of the list', () => {

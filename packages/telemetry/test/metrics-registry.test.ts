@@ -41,7 +41,7 @@ describe('metrics of one name', () => {
     expect(registry.text()).toContain('\na 2\n');
   });
 
-  test('refuses two different metrics of one name', () => {
+  test('the registry rejects a metric with the name of a metric of another type or with other labels', () => {
     const registry = new MetricsRegistry();
     registry.counter({ name: 'a', help: 'x', labels: ['l'] });
     expect(() => registry.gauge({ name: 'a', help: 'x', labels: ['l'] })).toThrow('metric a is already a counter');
@@ -89,7 +89,7 @@ test('bucket bounds are formatted as in Go, so that buckets of several kubelets 
   ]);
 });
 
-test('a metric without labels starts at 0, and one with labels has no series until it is set', () => {
+test('a metric without labels starts at 0, and a metric with labels has no series until it is set', () => {
   const registry = new MetricsRegistry();
   registry.counter({ name: 'a_total', help: 'a' });
   registry.gauge({ name: 'b', help: 'b' });
@@ -110,7 +110,7 @@ test('a metric without labels starts at 0, and one with labels has no series unt
   ]);
 });
 
-test('omits process values that the system does not report, and shows 2^64 for an absent limit', () => {
+test('process metrics omit values that the system does not report, and show 2^64 for an absent limit', () => {
   const figures = { cpuUsage: () => ({ user: 0, system: 0 }), memoryUsage: () => ({ rss: 1, heapUsed: 1 }) };
   const registry = new MetricsRegistry();
   const systemUsage = () => ({ openFiles: 12, maxOpenFiles: 1024, maxVirtualBytes: Number.POSITIVE_INFINITY });

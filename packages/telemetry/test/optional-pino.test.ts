@@ -4,7 +4,7 @@ import { createLogger } from '../src/index.ts';
 const missing = Object.assign(new Error("Cannot find package 'pino'"), { code: 'ERR_MODULE_NOT_FOUND' });
 
 describe('a JSON logger without pino', () => {
-  it('writes text, and says so in its first line', async () => {
+  it('a JSON logger without pino writes text, and its first line reports that pino is not installed', async () => {
     const lines: string[] = [];
     const logger = await createLogger({
       format: 'json',
@@ -18,7 +18,7 @@ describe('a JSON logger without pino', () => {
     ]);
   });
 
-  it('fails with any other error of the import', async () => {
+  it('createLogger fails if the import of pino fails with another error', async () => {
     const broken = createLogger({ format: 'json', importPino: () => Promise.reject(new Error('broken')) });
     await expect(broken).rejects.toThrow('broken');
   });

@@ -16,7 +16,7 @@ describe('text for a terminal', () => {
     expect(printableLine(text)).toBe(shown);
   });
 
-  test('no text keeps a character that draws, and one line stays one line', () => {
+  test('printable and printableLine leave no character that controls the terminal, and printableLine leaves no line break', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(HOSTILE.test(printable(text))).toBe(false);

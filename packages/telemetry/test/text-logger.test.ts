@@ -31,7 +31,7 @@ describe('a log line in text format', () => {
     [10n, ' k="10"'],
     [Symbol('x'), ' k="Symbol(x)"'],
     [undefined, ''],
-  ])('a value in a text log line is quoted as by klog (case %#)', (value, expected) => {
+  ])('a value in a text log line is quoted as by klog (case %#): $1', (value, expected) => {
     expect(textLine({ ...line, fields: { k: value } })).toMatch(/^I\d{4} .* pleg:1\] "Pod changed"/);
     expect(textLine({ ...line, fields: { k: value } }).split('"Pod changed"')[1]).toBe(`${expected}\n`);
   });
@@ -51,7 +51,7 @@ describe('a log line in text format', () => {
     );
   });
 
-  test('quotes a value like JSON if klog and JSON agree', () => {
+  test('quote escapes a text like JSON, for characters that klog and JSON escape in the same way', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'abc "\\/é\n\r\t') }), (text) => {
         expect(quote(text)).toBe(JSON.stringify(text));

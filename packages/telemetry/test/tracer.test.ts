@@ -30,13 +30,13 @@ describe('traceparent', () => {
     [`00-${trace.toUpperCase()}-${span}-01`, undefined],
     [`00-${trace}-${span}`, undefined],
     ['', undefined],
-  ])('parses the traceparent header %s', (header, sampled) => {
+  ])('the traceparent header "%s" has the sampled flag %s (undefined if the header is invalid)', (header, sampled) => {
     expect(parseTraceparent(header)).toEqual(
       sampled === undefined ? undefined : { traceId: trace, spanId: span, sampled },
     );
   });
 
-  it('drops a tracestate that is too long or has control characters, and keeps the trace', () => {
+  it('spanContextOf drops a tracestate that is too long or has control characters, and keeps the trace', () => {
     const traceparent = `00-${trace}-${span}-01`;
     expect(spanContextOf({ traceparent, tracestate: 'a=b' })).toMatchObject({ traceId: trace, tracestate: 'a=b' });
     for (const tracestate of ['x'.repeat(513), 'a=b\n', ['a=b']]) {
@@ -63,7 +63,7 @@ describe('traceparent', () => {
   });
 });
 
-describe('sampling', () => {
+describe('sampling of traces', () => {
   it.each([
     ['f'.repeat(32), 999_999, false],
     ['f'.repeat(32), 1_000_000, true],
@@ -71,11 +71,11 @@ describe('sampling', () => {
     ['0'.repeat(31) + 1, 1, true],
     [`${'0'.repeat(16)}8${'0'.repeat(15)}`, 500_000, false],
     [`${'f'.repeat(16)}7${'f'.repeat(15)}`, 500_000, true],
-  ])('trace %s at %i per million: %s', (traceId, rate, expected) => {
+  ])('the trace %s is sampled at a rate of %i per million: %s', (traceId, rate, expected) => {
     expect(isSampled(traceId, rate)).toBe(expected);
   });
 
-  it('samples the configured share of new traces', () => {
+  it('RecordingTracer samples the configured share of new traces', () => {
     const exporter = { add() {} };
     const tracer = new RecordingTracer({ exporter, random: seededRandom(7) }, { samplingRatePerMillion: 250_000 });
     const sampled = Array.from({ length: 4_000 }, () => tracer.begin({ name: 'x' }).isRecording).filter(Boolean);
@@ -92,7 +92,7 @@ describe('RecordingTracer', () => {
     return { ended, clock, tracer };
   };
 
-  it('keeps the span of each operation across awaits, so that spans begun there are its children', async () => {
+  it('RecordingTracer keeps the span of each operation across awaits, so that spans started there are its children', async () => {
     const { ended, tracer } = setUp();
     const work = (name: string) =>
       tracer.span({ name }, async () => {
@@ -110,7 +110,7 @@ describe('RecordingTracer', () => {
     expect(of('outside')?.parentSpanId).toBeUndefined();
   });
 
-  it('records times, attributes and the error of work that fails', async () => {
+  it('RecordingTracer records times, attributes and the error of work that fails', async () => {
     const { ended, clock, tracer } = setUp();
     const failing = tracer.span(
       { name: 'syncPod', attributes: () => ({ 'k8s.pod.name': 'web', absent: undefined }) },
@@ -128,7 +128,7 @@ describe('RecordingTracer', () => {
     expect(Object.keys(ended[0]?.attributes ?? {})).not.toContain('absent');
   });
 
-  it('keeps at most 2,048 characters of an attribute and of an error', () => {
+  it('RecordingTracer keeps at most 2,048 characters of an attribute and of an error', () => {
     const { ended, tracer } = setUp();
     const long = 'é'.repeat(5_000);
     const recorded = tracer.begin({ name: 'x', attributes: () => ({ 'url.path': long, short: 'a', port: 1 }) });
@@ -168,7 +168,7 @@ describe('RecordingTracer', () => {
     expect(all.tracer.begin({ name: 'x', parent: { ...parent, sampled: false } }).isRecording).toBe(false);
   });
 
-  it('a span that is not sampled asks for no attributes, and still carries its trace', () => {
+  it('a span that is not sampled does not compute its attributes, and still has the headers of its trace', () => {
     const { ended, tracer } = setUp(0);
     const attributes = (): never => {
       throw new Error('asked');
@@ -179,13 +179,13 @@ describe('RecordingTracer', () => {
     expect(ended).toEqual([]);
   });
 
-  it('creates no ID of only zeros', () => {
+  it('RecordingTracer creates no ID of only zeros', () => {
     const tracer = new RecordingTracer({ exporter: { add() {} }, random: { next: () => 0 } });
     const { headers } = tracer.begin({ name: 'x' });
     expect(headers?.traceparent).toBe(`00-${'0'.repeat(31)}1-${'0'.repeat(15)}1-00`);
   });
 
-  it('the tracer that is off passes the work on and has no headers', async () => {
+  it('noTracer calls the work and passes no headers', async () => {
     expect(await noTracer.span({ name: 'x' }, async ({ headers }) => [headers])).toEqual([undefined]);
     expect(noTracer.begin({ name: 'x' }).headers).toBeUndefined();
   });

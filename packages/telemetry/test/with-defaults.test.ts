@@ -20,7 +20,7 @@ test('omitted components default to the system clock and random numbers, a silen
   });
 });
 
-test('given components are kept, and undefined ones are replaced by the defaults', () => {
+test('given components are kept, and undefined components are replaced by the defaults', () => {
   const clock = new FakeClock();
   const given = { runtime: 'r', clock, logger: undefined } as unknown as Components;
   const whole = withDefaults(given);

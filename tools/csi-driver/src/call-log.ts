@@ -6,7 +6,7 @@ export interface LoggedCall {
   readonly startedAtMs: number;
   readonly durationMs: number;
   readonly rpc: string;
-  /** Request of the call; of secrets, only the keys. */
+  /** Request of the call. Secrets are replaced by their keys. */
   readonly request: Readonly<Record<string, unknown>>;
   /** `OK` or the gRPC code of the failure. */
   readonly code: string;
@@ -36,12 +36,15 @@ export class CallLog {
   readonly #path: string;
   #written: Promise<void> = Promise.resolve();
 
-  /** @param path '' for no file */
+  /** @param path path of the log file; '' for no call log */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Appends a call. Resolves when the line is in the file, so that a caller that has its response finds it. */
+  /**
+   * Appends a call. Resolves when the line is in the file, so that a test that has received the response finds the
+   * line.
+   */
   async add(call: LoggedCall): Promise<void> {
     if (this.#path === '') return;
     const written = this.#written.then(() => appendFile(this.#path, `${JSON.stringify(call)}\n`, { mode: 0o600 }));

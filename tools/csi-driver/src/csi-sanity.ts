@@ -7,7 +7,7 @@ const CSI_SANITY = {
   directory: 'cmd/csi-sanity',
 } as const;
 
-/** Finds csi-sanity in the cache, or builds it with Go in 40 s. The reason says why there is none. */
+/** Finds csi-sanity in the cache, or builds it with Go in 40 s. If neither works, the result has the reason. */
 export function findCsiSanity(say: (text: string) => void): Promise<Found<{ readonly program: string }>> {
   return findModuleProgram(CSI_SANITY, say);
 }

@@ -54,7 +54,7 @@ export class Dispatcher {
     try {
       return await this.#handle(rpc, request, handler);
     } catch (error) {
-      // An error of a command or of the file system is the driver's own failure.
+      // An error of a command or of the file system is reported as an internal error of the driver.
       const failure = GrpcError.is(error)
         ? error
         : new GrpcError({ code: 'INTERNAL', details: textOf(error), cause: error });

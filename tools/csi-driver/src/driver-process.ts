@@ -16,7 +16,9 @@ const CALL_MS = 60_000;
 
 /** Options of a {@link DriverProcess}. */
 export interface DriverProcessOptions {
-  /** Directory of socket, state, logs and control file. Its path must be short, because it contains sockets. */
+  /**
+   * Directory of socket, state, logs and control file. The path must be short, because the directory contains sockets.
+   */
   readonly directory: string;
   readonly driverName: string;
   readonly nodeId: string;
@@ -36,7 +38,7 @@ export interface VolumeWish {
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-/** The driver as a process, and its registrar as another, for tests. */
+/** The driver and its registrar, each as a process of its own, for tests. */
 export class DriverProcess {
   readonly socketPath: string;
   readonly logFile: string;
@@ -86,7 +88,7 @@ export class DriverProcess {
     await end(this.#driver, signal);
   }
 
-  /** Kills the registrar alone and waits for its end. With SIGTERM it removes its socket. */
+  /** Kills the registrar alone and waits for its end. With SIGTERM, the registrar removes its socket. */
   async killRegistrar(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     await end(this.#registrar, signal);
   }
@@ -103,7 +105,7 @@ export class DriverProcess {
     await nodeFileSystem.writeFileAtomic(this.#file('control.json'), JSON.stringify(content));
   }
 
-  /** Returns the number of rules in the control file that no call has used up. */
+  /** Returns the number of fault rules that are still in the control file. */
   async faultsLeft(): Promise<number> {
     return parseControl(await readFile(this.#file('control.json'), 'utf8')).faults.length;
   }

@@ -44,7 +44,7 @@ export class CsiDriver {
     await this.#server.start();
   }
 
-  /** Stops serving. Mounts stay. */
+  /** Stops serving. The mounts of volumes are kept. */
   stop(): void {
     this.#server?.close();
   }

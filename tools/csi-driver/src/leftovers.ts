@@ -18,8 +18,8 @@ export async function removeStorageLeftovers(directory: string): Promise<void> {
 }
 
 /**
- * Returns the loop devices whose files are in a directory. A detached device is listed until its last user is gone, which
- * may be a mount namespace that was created while the device was mounted.
+ * Returns the loop devices whose files are in a directory. A detached device is listed until its last user ends. The
+ * last user may be a mount namespace that was created while the device was mounted.
  */
 export async function loopDevicesBelow(directory: string): Promise<readonly string[]> {
   const found: string[] = [];

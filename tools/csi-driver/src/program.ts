@@ -8,7 +8,10 @@ export function exitOnSignal(stop: () => void): void {
   }
 }
 
-/** Runs a program with its arguments. An exit code ends it; without one, it runs on until a signal. */
+/**
+ * Runs a program with its arguments. If `main` returns an exit code, the process exits; otherwise it runs until a
+ * signal ends it.
+ */
 export async function runProgramMain(main: (args: readonly string[]) => Promise<number | undefined>): Promise<void> {
   const exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
     console.error(error instanceof Error ? error.message : String(error));

@@ -23,7 +23,7 @@ export class ProxyServer {
     this.#port = port;
   }
 
-  /** Listens on both endpoints. @throws Error if one is in use */
+  /** Listens on both endpoints. @throws Error if one of the endpoints is in use */
   async start(): Promise<void> {
     await rm(this.#socketPath, { force: true });
     await this.#listen('local', { path: this.#socketPath });
@@ -68,7 +68,10 @@ export class ProxyServer {
   }
 }
 
-/** Notices that a waiting client has gone: a stream whose data nothing reads does not end by itself. */
+/**
+ * Reads from the socket of a waiting client while no data is buffered, because the end of an unread socket is not
+ * noticed otherwise.
+ */
 function endIfEmpty(this: Socket): void {
   if (this.readableLength === 0) this.read();
 }

@@ -94,7 +94,7 @@ describe('storage kinds', () => {
     ['fast', 60, undefined],
     ['fast', 61, 'RESOURCE_EXHAUSTED'],
     ['', 2 ** 50, undefined],
-  ])('growthProblem: a volume of kind %j that grows by %d bytes is answered with %s', (kind, bytes, expected) => {
+  ])('growthProblem: a volume of kind %j that grows by %d bytes returns %s', (kind, bytes, expected) => {
     expect(growthProblem(limits, used, kind, bytes)?.code).toBe(expected);
   });
 

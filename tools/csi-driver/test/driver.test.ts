@@ -80,7 +80,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
     expect((await mountAt(staging))?.options).toContain('noexec');
     expect((await mountAt(target))?.options).toMatch(/\bro\b/);
     await expect(writeFile(join(target, 'g'), '')).rejects.toThrow('EROFS');
-    // A repetition changes nothing.
+    // Repeating the call changes nothing.
     await publish(volumeId, mount(), { readonly: true });
     expect(await failure(publish(volumeId, mount()))).toBe('ALREADY_EXISTS');
     expect((await stats(volumeId)).volumeCondition).toMatchObject({ abnormal: false });
@@ -167,7 +167,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
     expect((await driver.call(controllerRpcs.listVolumes, {})).entries).toEqual([]);
     await unpublish('csi-inline');
     expect(existsSync(driver.contentOf('csi-inline', 'data'))).toBe(false);
-    // The response may have been lost.
+    // The call is repeated, as a caller does whose response was lost.
     await unpublish('csi-inline');
     expect(await failure(publish('csi-other', mount(), { stagingTargetPath: '' }))).toBe('NOT_FOUND');
   });
@@ -184,7 +184,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
     await remove(volumeId);
   });
 
-  describe('faults', () => {
+  describe('faults on demand', () => {
     test('a fault rule fails a call with a code and message, as often as the rule says', async () => {
       await driver.control({ faults: [{ rpc: 'NodeGetInfo', code: 'UNAVAILABLE', message: 'not now', times: 2 }] });
       const info = () => driver.call(nodeRpcs.nodeGetInfo, {});
@@ -201,7 +201,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
       await driver.control({});
     });
 
-    test('a hanging call keeps its volume busy until its fault rule is removed, and then takes effect', async () => {
+    test('a hanging call keeps its volume busy until its fault rule is removed, and is then executed', async () => {
       const [volumeId, other] = [await driver.createVolume('hangs'), await driver.createVolume('free')];
       await driver.control({ faults: [{ rpc: 'NodeStageVolume', volumeId, at: 'middle', hang: true }] });
       expect(await failure(stage(volumeId, mount(), 300))).toBe('DEADLINE_EXCEEDED');
@@ -237,7 +237,7 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
       await remove(volumeId);
     });
 
-    test('a fault rule answers a call with bytes that are not a message', async () => {
+    test('a fault rule makes the driver respond with bytes that are not a message', async () => {
       await driver.control({ faults: [{ rpc: 'NodeGetInfo', garbage: true, times: 1 }] });
       expect(await failure(driver.call(nodeRpcs.nodeGetInfo, {}))).toBe('INTERNAL');
       expect((await driver.call(nodeRpcs.nodeGetInfo, {})).nodeId).toBe('n1');

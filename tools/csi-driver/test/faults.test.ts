@@ -43,7 +43,7 @@ describe('faultFor', () => {
     [{ at: 'middle' }, false],
     [{ times: 1 }, true],
     [{ times: 0 }, false],
-  ])('whether faultFor applies the rule %j: %s', (more, applies) => {
+  ])('faultFor applies the rule %j: %s', (more, applies) => {
     expect(faultFor(controlOf(rule(more)), call) !== undefined).toBe(applies);
   });
 

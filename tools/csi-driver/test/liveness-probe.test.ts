@@ -36,7 +36,7 @@ async function serve(ready: boolean): Promise<GrpcServer> {
   return server;
 }
 
-test('/healthz is 500 without a driver, and 200 as soon as a driver answers Probe', async () => {
+test('/healthz is 500 without a driver, and 200 as soon as a driver responds to Probe', async () => {
   expect((await fetch(url)).status).toBe(500);
   const server = await serve(true);
   const response = await fetch(url);
@@ -44,7 +44,7 @@ test('/healthz is 500 without a driver, and 200 as soon as a driver answers Prob
   server.close();
 });
 
-test('/healthz is 500 if the driver answers that it is not ready, and other paths are 404', async () => {
+test('/healthz is 500 if the driver reports that it is not ready, and other paths are 404', async () => {
   const server = await serve(false);
   const response = await fetch(url);
   expect([response.status, await response.text()]).toEqual([500, 'the driver is not ready']);

@@ -90,7 +90,7 @@ describe.skipIf(problem !== undefined)(
       expect((await failure({ at: 'after', code: 'ABORTED' })).slice(0, 2)).toEqual(['ABORTED', false]);
       expect((await failure({ garbage: true })).slice(1, 2)).toEqual([false]);
       expect((await failure({ at: 'after', delayMs: 2_500 })).slice(0, 2)).toEqual(['DEADLINE_EXCEEDED', false]);
-      // The late call still occupies the volume.
+      // The volume is still busy, because the call that timed out has not ended in the driver.
       expect((await failure({ rpc: 'Probe' })).slice(0, 2)).toEqual(['ABORTED', false]);
       await expect.poll(async () => (await driver.calls('NodeStageVolume')).at(-1)?.durationMs).toBeGreaterThan(2_400);
       await client.stageVolume(common, signal);

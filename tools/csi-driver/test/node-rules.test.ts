@@ -52,7 +52,7 @@ describe('stageProblem', () => {
       { attaches: true },
       'INVALID_ARGUMENT',
     ],
-  ])('stageProblem answers %s', (_, volume, more, settings, code) => {
+  ])('stageProblem returns for %s: $4', (_, volume, more, settings, code) => {
     expect(stageProblem(volumeRecord(volume), request(more), { ...rules, ...settings })?.code).toBe(code);
   });
 });
@@ -85,7 +85,7 @@ describe('publishProblem', () => {
       undefined,
     ],
     ['a volume that is not attached', stagedAtS, {}, { attaches: true }, 'FAILED_PRECONDITION'],
-  ])('publishProblem answers %s', (_, volume, more, settings, code) => {
+  ])('publishProblem returns for %s: $4', (_, volume, more, settings, code) => {
     const place = request({ path: '/t', ...more });
     expect(publishProblem(volumeRecord(volume), place, { ...rules, ...settings })?.code).toBe(code);
   });

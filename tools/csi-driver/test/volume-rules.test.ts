@@ -104,7 +104,7 @@ describe('planVolume', () => {
     ['a file system', { capabilities: [mountCapability('ext4')] }, 'ALREADY_EXISTS'],
     ['other parameters', { parameters: { foo: 'bar' } }, 'ALREADY_EXISTS'],
     ['a content source', { source: { type: 'snapshot', id: 's1' } }, 'ALREADY_EXISTS'],
-  ])('planVolume answers $2 for a request with an existing name and %s', (_, more, expected) => {
+  ])('planVolume returns $2 for a request with an existing name and %s', (_, more, expected) => {
     const planned = plan(stateOf(volumeRecord({ name: 'new' })), wanted(more));
     if (expected === 'repeated') expect(planned).toMatchObject({ isNew: false, volume: { id: 'v1' } });
     else expect(planned).toBe(expected);
@@ -166,7 +166,7 @@ describe('attachProblem', () => {
     ['a repetition that is read-only', volumeRecord({ attachment }), { readOnly: true }, {}, 'ALREADY_EXISTS'],
     ['a volume above the limit', volumeRecord(), {}, { attachedCount: 2 }, 'RESOURCE_EXHAUSTED'],
     ['a volume without a limit', volumeRecord(), {}, { attachLimit: 0, attachedCount: 99 }, undefined],
-  ])('attachProblem answers %s', (_, volume, more, limit, code) => {
+  ])('attachProblem returns for %s: $4', (_, volume, more, limit, code) => {
     expect(attachProblem(volume, { ...request, ...more }, { ...node, ...limit })?.code).toBe(code);
   });
 });
@@ -179,13 +179,13 @@ test.each<readonly [readonly string[], string | undefined]>([
   expect(mutableParametersProblem({ a: '1', b: '2' }, names)?.code).toBe(code);
 });
 
-describe('snapshots', () => {
+describe('rules for snapshots', () => {
   test.each<readonly [string, string, string, unknown]>([
     ['a new name', 'new', 'v1', undefined],
     ['an existing name and its volume', 'snap', 'v1', { id: 's1' }],
     ['an existing name and another volume', 'snap', 'v2', { code: 'ALREADY_EXISTS' }],
     ['a missing volume', 'new', 'v2', { code: 'NOT_FOUND' }],
-  ])('planSnapshot answers %s', (_, name, volumeId, expected) => {
+  ])('planSnapshot returns for %s: $3', (_, name, volumeId, expected) => {
     const planned = planSnapshot(stateOf(volumeRecord()), name, volumeId);
     if (expected === undefined) expect(planned).toBeUndefined();
     else expect(planned).toMatchObject(expected as object);

@@ -8,14 +8,17 @@ const DESTROY_MS = 30_000;
 
 /**
  * Creates a cgroup below the root in all hierarchies. @param limits limits of the cgroup. Default: none
- * @returns its directories, one per hierarchy
+ * @returns the directories of the cgroup, one per hierarchy
  */
 export async function makeGroup(name: string, limits: ResourceConfig = {}): Promise<readonly string[]> {
   await (await openGroups()).create([name], limits);
   return groupDirectories(name);
 }
 
-/** Kills all processes in a cgroup and its descendants, and removes these cgroups. @throws Error if that fails */
+/**
+ * Kills all processes in a cgroup and its descendants, and removes these cgroups. @throws Error if a cgroup could not
+ * be removed
+ */
 export async function destroyGroup(name: string): Promise<void> {
   await (await openGroups()).destroy([name], AbortSignal.timeout(DESTROY_MS));
 }

@@ -7,7 +7,7 @@ export interface StartOptions {
    * network and mount namespaces.
    */
   readonly namespaces: 'machine' | 'node';
-  /** Directories of the cgroup to join, one per hierarchy. It is the root cgroup in a new cgroup namespace. */
+  /** Directories of the cgroup to join, one per hierarchy. The cgroup is the root cgroup in a new cgroup namespace. */
   readonly groups?: readonly string[];
   readonly stdio: StdioOptions;
 }

@@ -7,7 +7,7 @@ import type { Say } from './runtimes/node-runtime.ts';
 /**
  * Makes sure that a private container runtime can be started. On a Debian-like distribution, installs the packages of
  * missing programs, after printing a message.
- * @param further names of further programs that must be there, each the name of its package, too
+ * @param further names of further programs that must be installed; each name is also the name of the package
  * @returns the reason why a private runtime cannot be started, or `undefined` if it can
  */
 export async function ensurePrograms(
@@ -23,7 +23,7 @@ export async function ensurePrograms(
   const packages = missing.map(({ aptPackage }) => aptPackage);
   say(`not installed: ${listOf(missing)}. Installing the packages ${packages.join(', ')} with apt-get`);
   const install = ['install', '--yes', '--no-install-recommends', ...packages];
-  // The package lists may be missing or outdated. They are updated only if the installation fails.
+  // The package lists may be missing or outdated. The package lists are updated only if the installation fails.
   if (!(await aptGet(install, logFile))) {
     await aptGet(['update'], logFile);
     if (!(await aptGet(install, logFile))) {

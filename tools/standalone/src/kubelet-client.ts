@@ -34,7 +34,7 @@ export class KubeletClient {
     this.#logFile = logFile;
   }
 
-  /** Returns the pods with their latest status, or `undefined` if the kubelet does not answer. */
+  /** Returns the pods with their latest status, or `undefined` if the kubelet does not respond. */
   async pods(): Promise<readonly Pod[] | undefined> {
     const answer = await this.#get('/pods');
     return answer?.ok ? ((await answer.json()) as { items: Pod[] }).items : undefined;

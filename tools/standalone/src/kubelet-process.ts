@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import type { Say } from './runtimes/node-runtime.ts';
 
 /**
- * Delay before a restart, and limit of restarts: after three runs in a row that each lasted less than five seconds,
- * another restart will not help. The reason is in the kubelet's log.
+ * Delay before a restart, in ms. After three runs in a row that each lasted less than five seconds, the kubelet is not
+ * restarted, because another restart would fail, too. The reason is in the kubelet's log.
  */
 const RESTART_DELAY_MS = 500;
 const QUICK_END_MS = 5_000;
@@ -67,7 +67,7 @@ export class KubeletProcess {
     }
   }
 
-  /** Stops the kubelet; its pods keep running. */
+  /** Stops the kubelet; the pods keep running. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const child = this.#child;
@@ -82,7 +82,7 @@ export class KubeletProcess {
   #runOnce(): Promise<string> {
     const { command, configFile, rootDir, logFile, flags } = this.#options;
     const log = openSync(logFile, 'a');
-    // The default directory of certificates belongs to the machine's own kubelet.
+    // The certificates have their own directory, because the default directory belongs to the machine's own kubelet.
     const places = [`--root-dir=${rootDir}`, `--cert-dir=${join(rootDir, 'pki')}`];
     const args = [...command.args, `--config=${configFile}`, ...places, ...flags];
     const child = spawn(command.file, args, { stdio: ['ignore', log, log], detached: true });

@@ -1,7 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { mountsBelow, unmountBelow } from '@node-agent/tools-containerd';
 
-/** Returns the IDs of the processes that have this argument. */
+/** Returns the IDs of the processes that have an argument. */
 async function processesWith(argument: string): Promise<readonly number[]> {
   const pids: number[] = [];
   for (const name of await readdir('/proc')) {

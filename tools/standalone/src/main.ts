@@ -13,5 +13,5 @@ const exitCode = await runStandalone(process.argv.slice(2), {
   kubelet: { file: kubelet, args: [] },
   ...signals,
 });
-// Exits explicitly: timers of the fake runtime's containers would keep the process alive.
+// The process exits explicitly, because timers of the fake runtime's containers would keep it alive.
 process.exit(signals.hasFailed() ? 1 : exitCode);

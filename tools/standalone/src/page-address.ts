@@ -10,7 +10,10 @@ export class PageAddress {
     this.#file = join(kubeletRoot, 'dashboard-url');
   }
 
-  /** Returns the address if it has changed since the last call; `undefined` if it has not, or if there is none yet. */
+  /**
+   * Returns the address if it has changed since the last call; `undefined` if the address is unchanged or not known
+   * yet.
+   */
   async next(): Promise<string | undefined> {
     const address = (await readFile(this.#file, 'utf8').catch(() => '')).trim();
     if (address === '' || address === this.#last) return undefined;

@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path';
 
 /** Program that a private runtime or its caller needs. */
 interface Needed extends Missing {
-  /** Returns whether it is installed. */
+  /** Returns whether the program is installed. */
   readonly test: () => Promise<boolean>;
 }
 
@@ -29,7 +29,7 @@ export interface Missing {
 
 /**
  * Returns the programs that a private runtime needs and that are not installed.
- * @param further names of further programs, each the name of its package, too
+ * @param further names of further programs; each name is also the name of the package
  */
 export async function missingPrograms(further: readonly string[] = []): Promise<readonly Missing[]> {
   const others = further.map((name): Needed => ({ what: name, aptPackage: name, test: () => inPath(name) }));

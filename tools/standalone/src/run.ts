@@ -25,9 +25,9 @@ import { watchPods } from './watch.ts';
 export interface Surroundings {
   readonly output: Output;
   readonly kubelet: KubeletCommand;
-  /** Aborted by the first Ctrl-C or SIGTERM. */
+  /** Signal that the first Ctrl-C or SIGTERM aborts. */
   readonly ending: AbortSignal;
-  /** Aborted by the second Ctrl-C or SIGTERM. */
+  /** Signal that the second Ctrl-C or SIGTERM aborts. */
   readonly hurry: AbortSignal;
 }
 
@@ -76,7 +76,7 @@ async function runNode(flags: Flags, screen: Screen, surroundings: Surroundings)
     await runtime.end(surroundings.hurry, (left) => view.update(left));
   });
   for (const line of [`node-agent: ${headline}, in ${places.runDir}`, ...notes]) say(line);
-  // Removes the volumes of a run that was killed. The containers that used them are gone by now.
+  // Removes the volumes of a run that was killed. The containers that used these volumes have already been removed.
   await removeWithMounts(places.kubeletRoot);
   say(`runtime ready at ${runtime.endpoint} after ${seconds(startedAt)}`);
   const manifests = await manifestsFor(flags, places, runtime, say);

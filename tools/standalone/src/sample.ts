@@ -13,8 +13,8 @@ export interface SampleImage {
 
 /**
  * Returns the sample manifests: a pod that runs and logs, a pod whose container fails half a minute after each start,
- * and a pod whose init container writes a file that two containers share in an emptyDir. The fake runtime's shell
- * understands their commands, too.
+ * and a pod whose init container writes a file that two containers share in an emptyDir. The fake runtime's shell also
+ * understands the commands of these containers.
  */
 export function sampleManifests(image: SampleImage): readonly SampleManifest[] {
   const container = `image: ${image.name}\n    imagePullPolicy: ${image.pullPolicy}`;

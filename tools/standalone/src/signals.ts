@@ -8,11 +8,11 @@ const PARENT_PERIOD_MS = 500;
 /** Requests to end the process. */
 export interface EndingSignals {
   /**
-   * Aborted by the first signal, when the reader of the output has closed it, when the parent process has exited, and
-   * after an uncaught error.
+   * Aborted when the process must end: by the first signal, when the reader of the output has closed it, when the
+   * parent process has exited, and after an uncaught error.
    */
   readonly ending: AbortSignal;
-  /** Aborted by the second signal. */
+  /** Aborted by the second signal, when the process must end without waiting for grace periods. */
   readonly hurry: AbortSignal;
   /** Whether an uncaught error ended the process. */
   hasFailed(): boolean;

@@ -16,7 +16,7 @@ export function freeSubnet(seed: Uint8Array, taken: readonly string[]): string {
 }
 
 /**
- * Number of candidates, 10.200.0.0/24 to 10.247.255.0/24. This range is above the default ranges of clouds and cluster
- * networks.
+ * Number of candidates, 10.200.0.0/24 to 10.247.255.0/24. The candidates are above the default ranges of clouds and
+ * cluster networks.
  */
 const CANDIDATES = 48 * 256;

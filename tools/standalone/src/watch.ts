@@ -15,7 +15,7 @@ interface Watching {
   readonly client: KubeletClient;
   readonly screen: Screen;
   readonly now: () => number;
-  /** Absent if the kubelet serves no page. */
+  /** Reads the address of the page about the node; absent if the kubelet serves no page. */
   readonly page?: Pick<PageAddress, 'next'>;
 }
 
@@ -49,7 +49,7 @@ export async function watchPods(
       if (!screen.isLive) screen.say(`${time(event.atMs)} ${eventLine(event)}`);
     }
     for (const { problem: text, isGone } of news.manifests) {
-      // A restarted kubelet logs all problems again.
+      // A restarted kubelet logs all problems again, so a known problem is not shown again.
       if (isGone ? !broken.delete(text) : broken.has(text)) continue;
       if (!isGone) broken.add(text);
       if (!screen.isLive) screen.say(`${time(now())} manifest: ${isGone ? 'resolved: ' : ''}${text}`);

@@ -2,7 +2,7 @@ import type { CriClient } from '@node-agent/cri-client';
 import { expect, test } from 'vitest';
 import { endPods } from '../src/end-pods.ts';
 
-test('ends the other pods if one cannot be stopped', async () => {
+test('endPods stops and removes the other pods if one pod cannot be stopped', async () => {
   const failed = new Error('stop sandbox a: busy');
   const removed: string[] = [];
   const client = {

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { parseFlags, UsageError } from '../src/flags.ts';
 
 describe('the command line', () => {
-  test('without options, chooses a runtime automatically', () => {
+  test('parseFlags without options chooses a runtime automatically', () => {
     expect(parseFlags([])).toEqual({ runtime: { kind: 'auto' }, dashboard: true, onceReady: false, help: false });
   });
 
-  test('accepts every option', () => {
+  test('parseFlags accepts every option', () => {
     const args = [
       '--runtime',
       'unix:///run/crio.sock',
@@ -26,7 +26,7 @@ describe('the command line', () => {
     });
   });
 
-  test('accepts the fake runtime, and help', () => {
+  test('parseFlags accepts the fake runtime and -h', () => {
     expect(parseFlags(['--runtime=fake', '-h'])).toMatchObject({ runtime: { kind: 'fake' }, help: true });
   });
 
@@ -39,7 +39,7 @@ describe('the command line', () => {
     [['--manifests='], /--manifests: expected a directory/],
     [['--run-dir='], /--run-dir: expected a directory/],
     [['--once-ready=yes'], /once-ready/],
-  ])('rejects %j', (args, message) => {
+  ])('parseFlags rejects %j', (args, message) => {
     expect(() => parseFlags(args)).toThrow(UsageError);
     expect(() => parseFlags(args)).toThrow(message);
   });

@@ -29,11 +29,11 @@ describe('the guard of a shared runtime', () => {
     ['streamContainers', {}, { filter: { labelSelector: mark } }],
     ['stopPodSandbox', { podSandboxId: 'p' }, { podSandboxId: 'p' }],
     ['listImages', { filter: null }, { filter: null }],
-  ])('adds the label to the request %s if needed', (rpc, request, expected) => {
+  ])('the guard converts the request %s to $2', (rpc, request, expected) => {
     expect(guardRequest(rpc, request, 'r1')).toEqual(expected);
   });
 
-  test('adds the label to every list request without changing the original request', () => {
+  test('the guard adds the label of the run to a copy of each list request', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('listPodSandbox', 'listContainers'),
@@ -53,7 +53,7 @@ describe('the guard of a shared runtime', () => {
     [{ labels: { [RUN_LABEL]: 'r2' } }, false],
     [{ labels: {} }, false],
     [null, true],
-  ])('passes on an event with sandbox status %j: %s', (podSandboxStatus, expected) => {
+  ])('the guard passes on an event with the sandbox status %j: %s', (podSandboxStatus, expected) => {
     expect(isOwnEvent({ podSandboxStatus } as Parameters<typeof isOwnEvent>[0], 'r1')).toBe(expected);
   });
 });
@@ -103,7 +103,7 @@ describe('detecting a statically linked program', () => {
     ['cut off', elf(1, 1).subarray(0, 100), false],
     ['a script', Buffer.from(`#!/bin/sh\n${' '.repeat(100)}`), false],
     ['empty', Buffer.alloc(0), false],
-  ])('whether a file is a statically linked executable (%s): $2', (_, head, expected) => {
+  ])('isStaticElf returns for an executable or file (%s): $2', (_, head, expected) => {
     expect(isStaticElf(head)).toBe(expected);
   });
 
@@ -112,7 +112,7 @@ describe('detecting a statically linked program', () => {
   });
 });
 
-test('a further program that is not installed is missing, with the package of its name', async () => {
+test('a further program that is not installed is listed as missing, and its package has the same name', async () => {
   const [known, unknown] = ['sh', 'no-such-program'];
   const names = (await missingPrograms([known, unknown])).map(({ aptPackage }) => aptPackage);
   expect(names).not.toContain(known);

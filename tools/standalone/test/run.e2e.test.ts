@@ -45,7 +45,7 @@ let runDir = '';
 let runs: Run[] = [];
 
 beforeEach(async () => {
-  // Not below a deep temporary directory, because it contains sockets.
+  // The run directory is not below a deep temporary directory, because it contains sockets.
   runDir = await mkdtemp('/tmp/na-run-');
 });
 
@@ -93,13 +93,16 @@ function bootstrapScript(): string {
 
 const SETTLED = ['clock', 'crasher', 'shared'].map(running);
 
-/** Line of a pod that has started, which may also happen between two reads. */
+/**
+ * Matches the line that reports a pod as Running. Between two reads of its status, the pod may be new or change its
+ * phase.
+ */
 function running(pod: string): RegExp {
   return new RegExp(`${pod}-\\S+: (new, |phase \\S+ -> )Running`);
 }
 
-describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
-  test('runs the sample, prints a line for each change, and leaves nothing after SIGINT', async () => {
+describe('npm start with the fake runtime', { timeout: TIMEOUT_MS }, () => {
+  test('npm start runs the sample, prints a line for each change, and leaves nothing after SIGINT', async () => {
     const run = start('--runtime', 'fake');
     for (const pattern of SETTLED) await run.says(pattern);
     await run.says(/page: +\S+/);
@@ -115,7 +118,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect((await readdir(runDir)).sort()).toEqual(['kubelet.log', 'kubelet.yaml', 'logs', 'manifests']);
   });
 
-  test("runs the user's own manifests, follows their changes, and reports their problems", async () => {
+  test("npm start runs the user's own manifests, follows their changes, and reports their problems", async () => {
     const manifests = join(runDir, 'mine');
     const pod = (name: string): string =>
       JSON.stringify({
@@ -157,7 +160,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
         child.kill('SIGINT');
       },
     ],
-  ])('leaves nothing running or mounted after %s', async (_how, end) => {
+  ])('npm start leaves nothing running or mounted after %s', async (_how, end) => {
     const run = start('--runtime', 'fake');
     for (const pattern of SETTLED) await run.says(pattern);
     end(run);
@@ -165,7 +168,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('leaves nothing running or mounted when its parent is killed', async () => {
+  test('npm start leaves nothing running or mounted when its parent process is killed', async () => {
     const args = [...FLAGS, PROGRAM, '--run-dir', runDir, '--runtime', 'fake'];
     // The shell has a second command, so that it stays the parent process.
     const run = new Run(args, ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
@@ -177,7 +180,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test("stops on a SIGINT that only the npm script's process receives", async () => {
+  test("npm start stops on a SIGINT that only the npm script's process receives", async () => {
     const run = new Run(['-e', bootstrapScript()]);
     runs.push(run);
     for (const pattern of SETTLED) await run.says(pattern);
@@ -188,7 +191,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
   });
 
   test.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
-    'stops when the shell between npm and the program was ended by %s',
+    'npm start stops when %s ends the shell between npm and the program',
     async (signal) => {
       const run = new Run(['-e', bootstrapScript()], ['/bin/sh', '-c', '"$0" "$@"; exit 1', process.execPath]);
       runs.push(run);
@@ -215,7 +218,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     }
   });
 
-  test('rejects a second run in the same directory', async () => {
+  test('npm start rejects a second run in the same directory', async () => {
     const first = start('--runtime', 'fake');
     await first.says(/runtime ready/);
     const second = start('--runtime', 'fake');
@@ -223,7 +226,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(second.output).toMatch(/another node is running in/);
   });
 
-  test("exits with the end of the kubelet's log if the kubelet keeps exiting", async () => {
+  test("npm start exits with the end of the kubelet's log if the kubelet keeps exiting", async () => {
     let output = '';
     const exitCode = await runStandalone(['--runtime', 'fake', '--run-dir', runDir], {
       output: { write: (text: string) => (output += text) },
@@ -236,7 +239,7 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test("gives the kubelet a certificate directory of its own, not that of the machine's kubelet", async () => {
+  test("npm start gives the kubelet a certificate directory of its own, not that of the machine's kubelet", async () => {
     let output = '';
     await runStandalone(['--runtime', 'fake', '--run-dir', runDir], {
       output: { write: (text: string) => (output += text) },
@@ -247,14 +250,14 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
     expect(output).toContain(`--cert-dir=${runDir}/`);
   });
 
-  test('exits when every pod is running with --once-ready', async () => {
+  test('npm start with --once-ready exits when every pod is running', async () => {
     const run = start('--runtime', 'fake', '--once-ready');
     expect(await run.exit).toBe(0);
     expect(run.output).toMatch(/every pod is running after/);
     expect(await leftovers()).toEqual([]);
   });
 
-  test('rejects an unknown flag with the usage, and a runtime that does not answer with its endpoint', async () => {
+  test('npm start rejects an unknown flag with the usage, and a runtime that does not respond with its endpoint', async () => {
     const typo = start('--runtimes', 'fake');
     expect(await typo.exit).toBe(2);
     expect(typo.output).toMatch(/--runtimes[\s\S]*Usage:/);
@@ -264,8 +267,8 @@ describe('with the fake runtime', { timeout: TIMEOUT_MS }, () => {
   });
 });
 
-describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
-  test('runs all pods with a private containerd, and leaves no process, mount, bridge, rule or cgroup after SIGINT', async (context) => {
+describe('npm start with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
+  test('npm start runs all pods with a private containerd, and leaves no process, mount, bridge, rule or cgroup after SIGINT', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const run = start();
@@ -294,7 +297,7 @@ describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     ]);
   });
 
-  test('does not wait for grace periods after a second SIGINT', async (context) => {
+  test('npm start does not wait for grace periods after a second SIGINT', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const manifests = join(runDir, 'mine');
@@ -317,7 +320,7 @@ describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('removes the leftovers of a run that was killed with kill -9, and starts normally', async (context) => {
+  test('npm start removes the leftovers of a run that was killed with kill -9, and starts normally', async (context) => {
     const found = await findContainerd();
     if ('reason' in found) return context.skip(found.reason);
     const first = start();
@@ -331,7 +334,7 @@ describe('with containerd', { timeout: 2 * TIMEOUT_MS }, () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  test('stops only its own pods in an existing containerd', async (context) => {
+  test('npm start stops only its own pods in an existing containerd', async (context) => {
     const found = await findContainerd();
     if ('reason' in found || cannotRun() !== undefined)
       return context.skip('reason' in found ? found.reason : 'no root');

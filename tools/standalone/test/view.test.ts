@@ -41,7 +41,7 @@ function event(fields: Partial<PodEvent> = {}): PodEvent {
 }
 
 describe('podView', () => {
-  test('shows a pod without a status as Pending, with waiting containers', () => {
+  test('podView shows a pod without a status as Pending, with waiting containers', () => {
     expect(
       podView({ metadata: { name: 'a', namespace: 'kube-system', uid: 'u' }, spec: { containers: [{ name: 'c' }] } }),
     ).toEqual({
@@ -56,7 +56,7 @@ describe('podView', () => {
     });
   });
 
-  test('shows states, the sum of restarts, the IP and the start time', () => {
+  test('podView shows states, the sum of restarts, the IP and the start time', () => {
     const status = {
       phase: 'Running',
       podIP: '10.1.2.3',
@@ -78,7 +78,7 @@ describe('podView', () => {
     });
   });
 
-  test('shows init containers until they complete; sidecars stay and count as ready', () => {
+  test('podView shows init containers until they complete; sidecars stay and count as ready', () => {
     const spec = {
       initContainers: [{ name: 'one' }, { name: 'two' }, { name: 'car', restartPolicy: 'Always' }],
       containers: [{ name: 'c' }],
@@ -100,11 +100,11 @@ describe('podView', () => {
     expect(shown).toMatchObject({ ready: '1/2', restarts: 4 });
   });
 
-  test('shows the reason of a rejected pod', () => {
+  test('podView shows the reason of a rejected pod', () => {
     expect(podView(pod('x', { phase: 'Failed', reason: 'OutOfpods' })).phase).toBe('Failed(OutOfpods)');
   });
 
-  test('sorts pods by name', () => {
+  test('podViews sorts pods by name', () => {
     expect(podViews([pod('b', {}), pod('a', {}), pod('c', {})]).map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 
@@ -165,7 +165,7 @@ describe('renderTable', () => {
     );
   });
 
-  test('prints a message if there are no pods', () => {
+  test('renderTable returns a message if there are no pods', () => {
     expect(renderTable([], new Map(), NOW, 200)).toEqual([expect.stringMatching(/No pods/)]);
   });
 });
@@ -203,7 +203,7 @@ describe('the lines of stopping pods', () => {
     expect(endingLines(left, forMs, 200)).toEqual(expected);
   });
 
-  test('the lines above the table are empty if no pod is left', () => {
+  test('the lines of stopping pods are empty if no pod is left', () => {
     expect(endingLines([], 0, 200)).toEqual([]);
   });
 });
@@ -217,7 +217,7 @@ describe('diffLines', () => {
     expect(diffLines([], [view()])).toEqual(['web: new, Running', 'web: IP 10.0.0.2', 'web: container c running']);
   });
 
-  test('returns one line per change', () => {
+  test('diffLines returns one line per change', () => {
     const after = view({
       phase: 'Failed',
       ready: '0/1',
@@ -269,7 +269,7 @@ describe("events in the kubelet's log", () => {
     [line.replace('"kind":"Pod"', '"kind":"Node"'), 'an event of the node'],
     ['{"msg":"Starting","note":"Event occurred"}', 'another message'],
     ['"Event occurred"', 'not an object'],
-  ])('the line %j is ignored: %s', (text) => {
+  ])('parseEventLine ignores the line %j: %s', (text) => {
     expect(parseEventLine(text)).toBeUndefined();
   });
 
@@ -277,12 +277,12 @@ describe("events in the kubelet's log", () => {
     ['Manifest has a problem', { problem: '/m/a.yaml:4:1: no', isGone: false }],
     ['Manifest problem is gone', { problem: '/m/a.yaml:4:1: no', isGone: true }],
     ['Something else', undefined],
-  ])('parses the manifest message: %s', (msg, expected) => {
+  ])('parseManifestLine returns for the log message "%s": $1', (msg, expected) => {
     const problem = '/m/a.yaml:4:1: no';
     expect(parseManifestLine(JSON.stringify({ component: 'pod-source', problem, msg }))).toEqual(expected);
   });
 
-  test('parses why no pods are synced', () => {
+  test('parseNodeLine returns why no pods are synced, and nothing for another message', () => {
     const said = { level: 'warn', errors: ['container runtime is down', 'PLEG is not healthy: x'] };
     expect(parseNodeLine(JSON.stringify({ ...said, msg: 'Skipping pod synchronization' }))).toBe(
       'container runtime is down; PLEG is not healthy: x',
@@ -302,7 +302,7 @@ describe("events in the kubelet's log", () => {
   });
 });
 
-describe('texts', () => {
+describe('formatting of ages and long texts', () => {
   test.each([
     [-5, '0s'],
     [7_900, '7s'],

@@ -10,7 +10,10 @@ import type { MachineImage } from './qemu.ts';
 
 /** Debian release of the guest: its systemd and kernel use cgroup v2 only. */
 const SUITE = 'trixie';
-/** Must be increased when {@link buildDisk} changes in a way that the hashed inputs do not show. */
+/**
+ * Revision of the build, which must be increased when {@link buildDisk} changes in a way that the hashed inputs do not
+ * show.
+ */
 const REVISION = 1;
 /** Debian packages that building and running a machine requires, with a program of each. */
 const TOOLS = [
@@ -144,7 +147,7 @@ async function addGuestFiles(root: string): Promise<void> {
   }
 }
 
-/** Returns the package sources of this machine. Without them, mmdebstrap uses its defaults. */
+/** Returns the package sources of this machine. Without package sources, mmdebstrap uses its defaults. */
 async function mirrorLines(): Promise<readonly string[]> {
   const text = await readFile('/etc/apt/sources.list.d/debian.sources', 'utf8').catch(() => '');
   const mirror = /^URIs:\s*(\S+\/debian)\/?$/m.exec(text)?.[1];

@@ -83,8 +83,8 @@ LimitNOFILE=1048576
 `;
 
 /**
- * Script of the guest's service. It reports that the machine is up, waits for a byte, runs the command, writes its exit
- * status and powers off.
+ * Script of the guest's service. The script reports that the machine is up, waits for a byte, runs the command, writes
+ * its exit status and powers off.
  */
 const job = `#!/bin/bash
 stty -F /dev/hvc0 raw -echo
@@ -102,7 +102,7 @@ sync
 exec systemctl poweroff -ff 2>/dev/null
 `;
 
-/** Init program of the initrd. It loads the modules for the disk and switches to systemd on the disk. */
+/** Init program of the initrd. The program loads the modules for the disk and switches to systemd on the disk. */
 export const initProgram = `#!/busybox sh
 b=/busybox
 $b mount -t proc proc /proc; $b mount -t sysfs sysfs /sys; $b mount -t devtmpfs dev /dev

@@ -11,7 +11,7 @@ export interface RunOptions {
   /** Directory that the guest sees as `/mnt/host`. */
   readonly share: string;
   readonly timeoutMs: number;
-  /** Called with the command's output while it runs. */
+  /** Called with the output of the command while the command runs. */
   readonly onOutput: (bytes: Buffer) => void;
   /** Whether the machine has several NUMA nodes; it is then booted instead of resumed. Default: false. */
   readonly numa?: boolean;

@@ -45,7 +45,8 @@ function suitesOf(words: readonly string[]): readonly SuiteName[] {
   const unknown = words.find((word) => !Object.hasOwn(SUITES, word));
   if (unknown !== undefined)
     throw new Error(`unknown suite ${JSON.stringify(unknown)}; must be one of ${Object.keys(SUITES).join(', ')}`);
-  // The comparison with the Go kubelet takes several minutes, and numa boots a machine of its own. Both run on request.
+  // The comparison with the Go kubelet takes several minutes, and numa boots a machine of its own. The comparison and
+  // numa run only on request.
   return words.length === 0
     ? ['groups', 'pressure', 'kubelet', 'shutdown', 'package']
     : (words as readonly SuiteName[]);

@@ -18,8 +18,8 @@ export interface QemuRun {
    */
   readonly cold?: boolean;
   /**
-   * Whether the machine has two sockets with two cores of two threads, each a NUMA node with half of the memory. Its
-   * state was not saved, so that it is booted; what is written to the disk is discarded.
+   * Whether the machine has two sockets with two cores of two threads, each a NUMA node with half of the memory. No
+   * state of such a machine is saved, so the machine is booted. Writes to the disk are discarded.
    */
   readonly numa?: boolean;
   /** Whether the emulator reads monitor commands from its standard input. */

@@ -81,7 +81,10 @@ async function writePackages(share: string): Promise<void> {
   }
 }
 
-/** Returns the command that runs suites in the machine. Its exit status is that of the last failing suite. */
+/**
+ * Returns the command that runs suites in the machine. The exit status of the command is that of the last failing
+ * suite.
+ */
 export function suiteCommand(names: readonly SuiteName[], args: readonly string[] = []): string {
   const node = `${HOST_SHARE}/bin/node --disable-warning=ExperimentalWarning`;
   const lines = names.map((name) => {

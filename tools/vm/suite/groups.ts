@@ -54,7 +54,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
       assert.deepEqual(await groupsBelow(root), []);
     });
 
-    test('creates the cgroups of one pod per QoS class with the expected file contents', async () => {
+    test('PodCgroups creates the cgroups of one pod per QoS class with the expected file contents', async () => {
       for (const pod of ALL) assert.equal(await cgroups.ensure(pod, signal), true);
       await cgroups.updateQos(ALL, signal);
       assert.deepEqual(ALL.map(groupOf), [
@@ -154,7 +154,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
       assert.deepEqual(await cgroups.pods(signal), new Set(['g-1', 'b-1', 'e-1']));
     });
 
-    test('applies larger requests and limits to an existing pod', async () => {
+    test('PodCgroups applies larger requests and limits to an existing pod', async () => {
       const larger = makePod('b-1', { cpu: '500m', memory: '48Mi' }, { memory: '256Mi' });
       await cgroups.update(larger, signal);
       assert.deepEqual(await textsOf(groupOf(burstable), ['cpu.weight', 'memory.max', 'memory.low']), {
@@ -188,7 +188,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
     });
 
     if (driver === 'systemd') {
-      test('keeps its cgroups unchanged when systemd reloads its units or re-executes itself', async () => {
+      test('PodCgroups keeps its cgroups unchanged when systemd reloads its units or re-executes itself', async () => {
         const groups = [at('kubepods'), groupOf(guaranteed), groupOf(burstable)];
         const all = () => Promise.all(groups.map((group) => textsOf(group, [...FILES, 'cgroup.controllers'])));
         const earlier = await all();
@@ -202,7 +202,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
         assert.equal(await textOf(groupOf(burstable), 'memory.max'), String(128 * MI));
       });
 
-      test('recreates a unit with its limits after it was stopped externally', async () => {
+      test('PodCgroups recreates a unit with its limits after it was stopped externally', async () => {
         const unit = groupOf(burstable).split('/').at(-1) ?? '';
         await run('systemctl', 'stop', unit);
         assert.equal(await cgroups.exists(burstable, signal), false);
@@ -211,7 +211,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
         assert.equal(await propertyOf(unit, 'ActiveState'), 'active');
       });
 
-      test('kills a scope that systemd created inside a pod, and removes it together with the pod', async () => {
+      test('PodCgroups kills a scope that systemd created inside a pod, and removes it together with the pod', async () => {
         const slice = groupOf(burstable).split('/').at(-1) ?? '';
         await systemd.version();
         const scope = spawn(
@@ -260,7 +260,7 @@ for (const driver of ['cgroupfs', 'systemd'] as const) {
 }
 
 describe("reserved resources and the kubelet's own cgroup", TIMEOUT, () => {
-  test('sets the system-reserved limits on system.slice', async () => {
+  test('PodCgroups sets the system-reserved limits on system.slice', async () => {
     const reserved = {
       level: 'system-reserved' as const,
       cgroup: '/system.slice',
@@ -279,7 +279,7 @@ describe("reserved resources and the kubelet's own cgroup", TIMEOUT, () => {
     await manager.destroy(['kubepods'], signal);
   });
 
-  test('moves a process to its configured cgroup', async () => {
+  test('ProcessGroups moves a process to its configured cgroup', async () => {
     const child = spawn('sleep', ['60']);
     const ending = new AbortController();
     const groups = new ProcessGroups(

@@ -10,11 +10,11 @@ import { binaries, KUBELET } from './guest-binaries.ts';
 import { groupsBelow, propertyOf, run, systemd, textOf, textsOf } from './machine.ts';
 
 const { signal } = new AbortController();
-/** An emulated machine on busy CPUs needs minutes instead of seconds. */
+/** Time limit of a test. An emulated machine on busy CPUs needs minutes instead of seconds. */
 const TIMEOUT = { timeout: 2_700_000 };
 const IMAGE = 'node-agent.local/busybox:1';
 const MI = 1024 ** 2;
-/** Space that can be written until the disk is too full. */
+/** Number of bytes that can be written until the free space is below the eviction threshold. */
 const DISK_ROOM = 256 * MI;
 
 function pod(name: string, script: string, resources: object = {}, more: object = {}): ManifestPod {
@@ -92,7 +92,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     systemd.close();
   });
 
-  test('creates cgroups, limits and systemd units for one pod per QoS class', async () => {
+  test('the kubelet creates cgroups, limits and systemd units for one pod per QoS class', async () => {
     for (const one of [guaranteed, burstable, bestEffort]) await side.write(one);
     await side.running(Object.keys(PARENT), signal);
     say('the pods are running');
@@ -175,7 +175,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
       return values;
     };
     const before = await read();
-    // The page may show values that were collected a moment ago.
+    // The page may reuse values that were collected up to 5 s ago. After the pause, its values are newer than `before`.
     await sleep(6000);
     const reported = samplesOf(await side.page('/metrics/cadvisor'), labels);
     const summary = JSON.parse(await side.page('/stats/summary'));
@@ -210,7 +210,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     say('checked metrics and stats');
   });
 
-  test('restarts a killed container in the same pod cgroup', async () => {
+  test('the kubelet restarts a killed container in the same pod cgroup', async () => {
     const earlier = containerOf(await side.pod('burstable'));
     const scope = `${groupOf('burstable')}/cri-containerd-${earlier}.scope`;
     for (const pid of (await textOf(scope, 'cgroup.procs')).split('\n')) process.kill(Number(pid), 'SIGKILL');
@@ -245,7 +245,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     assert.deepEqual(await Promise.all(names.map(async (name) => containerOf(await side.pod(name)))), before);
     assert.deepEqual(await all(), limits);
     say('the kubelet runs again');
-    // This pod needs the re-executed systemd.
+    // The cgroup of this pod is created by the re-executed systemd.
     await side.write(pod('late', FOREVER, { requests: { cpu: '20m' } }));
     await side.running(['late'], signal);
     uids.set('late', (await side.pod('late'))?.metadata.uid ?? '');
@@ -253,7 +253,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     await side.remove('late');
   });
 
-  test('N2: detects a full disk and does not evict critical pods', async () => {
+  test('N2: the kubelet detects a full disk and does not evict critical pods', async () => {
     const logged = async (...words: readonly string[]): Promise<string | undefined> =>
       (await readFile(side.kubelet.logFile, 'utf8'))
         .split('\n')
@@ -276,7 +276,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     say('checked a full disk');
   });
 
-  test('reports OOMKilled for a container that exceeds its memory limit', async () => {
+  test('the kubelet reports OOMKilled for a container that exceeds its memory limit', async () => {
     const limits = { cpu: '200m', memory: '24Mi' };
     await side.write(
       pod('hog', 'sleep 2; exec tail /dev/zero', { requests: limits, limits }, { restartPolicy: 'Never' }),
@@ -291,7 +291,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
     say('checked an OOM kill');
   });
 
-  test('leaves no cgroups and units of terminated pods', async () => {
+  test('the kubelet leaves no cgroups and units of terminated pods', async () => {
     for (const name of [...Object.keys(PARENT)]) await side.remove(name);
     await side.empty(signal);
     assert.deepEqual(

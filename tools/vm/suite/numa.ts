@@ -9,7 +9,7 @@ import { binaries, KUBELET, UPSTREAM } from './guest-binaries.ts';
 import { groupsBelow, run, systemd, textsOf } from './machine.ts';
 
 const { signal } = new AbortController();
-/** An emulated machine on busy CPUs needs minutes instead of seconds. */
+/** Time limit of a test. An emulated machine on busy CPUs needs minutes instead of seconds. */
 const TIMEOUT = { timeout: 7_000_000 };
 /** Writes the CPUs and NUMA nodes that the container sees, and waits for its end. */
 const SCRIPT =
@@ -40,7 +40,7 @@ describe('kubelet on two NUMA nodes', TIMEOUT, () => {
     const files = await textsOf(group, ['cpuset.cpus.effective', 'cpuset.mems.effective', 'cpu.max']);
     return Object.values(files).join(' on ');
   };
-  /** Returns what the container of a pod wrote at its start. */
+  /** Returns the lines that the container of a pod wrote at its start. */
   const outputOf = async (name: string): Promise<readonly string[]> => {
     const logs = side.kubelet.podLogsDirectory;
     const pod = (await readdir(logs)).find((each) => each.includes(`_${name}-here_`));

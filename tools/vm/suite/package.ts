@@ -7,7 +7,7 @@ import { buildImage } from '@node-agent/tools-containerd';
 import { propertyOf, run } from './machine.ts';
 
 const HOST = '/mnt/host';
-/** An emulated machine on busy CPUs needs minutes instead of seconds. */
+/** Time limit of a test. An emulated machine on busy CPUs needs minutes instead of seconds. */
 const TIMEOUT = { timeout: 7_000_000 };
 const IMAGE = 'node-agent.local/busybox:1';
 const CONFIGURATION = '/etc/kubernetes/kubelet.yaml';
@@ -62,7 +62,7 @@ describe('Debian package', TIMEOUT, () => {
     say(await run('journalctl', '-u', UNIT, '--no-pager', '-n', '30', '-o', 'cat').catch(String));
   });
 
-  test('installs on a machine without Node.js, starts the service and runs a pod', async () => {
+  test('the Debian package installs on a machine without Node.js, starts the service and runs a pod', async () => {
     await assert.rejects(run('sh', '-c', 'command -v node'), 'Node.js must not be installed');
     await run('dpkg', '-i', `${HOST}/old.deb`);
     say('installed');
@@ -95,7 +95,7 @@ describe('Debian package', TIMEOUT, () => {
     await podWasKept();
   });
 
-  test("upgrades in place: the pod's process goes on, and the operator's configuration stays", async () => {
+  test("an upgrade in place keeps the pod's process running and the operator's configuration unchanged", async () => {
     await appendFile(CONFIGURATION, '# by the operator\n');
     const kubelet = await propertyOf(UNIT, 'MainPID');
     await run('dpkg', '-i', `${HOST}/new.deb`);
@@ -106,7 +106,7 @@ describe('Debian package', TIMEOUT, () => {
     await podWasKept();
   });
 
-  test('removal stops the kubelet and keeps the pod; purge kills the pod and leaves nothing of the kubelet', async () => {
+  test('removal stops the kubelet and keeps the pod; purge kills the pod and removes all files of the kubelet', async () => {
     await run('dpkg', '-r', 'node-agent');
     say('removed');
     assert.equal(await propertyOf(UNIT, 'ActiveState'), 'inactive');
@@ -119,7 +119,7 @@ describe('Debian package', TIMEOUT, () => {
     await leavesNothing(filesBefore);
   });
 
-  test('KEEP_PODS_ON_REMOVE="no": a purge ends the pods in the runtime and leaves nothing', async () => {
+  test('KEEP_PODS_ON_REMOVE="no": a purge stops the pods in the runtime and removes all files of the kubelet', async () => {
     await run('dpkg', '-i', `${HOST}/new.deb`);
     say('installed again');
     await run('nodectl', 'apply', '-f', '/root/web.json');
@@ -163,7 +163,10 @@ async function filesOfMachine(): Promise<ReadonlySet<string>> {
   return new Set((await run('sh', '-c', script)).split('\n'));
 }
 
-/** Waits for at least half an hour. Each question starts a program, which takes CPU time from the kubelet. */
+/**
+ * Waits until `ask` returns true, for at least half an hour. The pauses are long, because each check starts a program,
+ * which takes CPU time from the kubelet.
+ */
 async function until(what: string, ask: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 360; tries++) {
     if (await ask()) return;

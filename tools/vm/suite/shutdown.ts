@@ -11,7 +11,7 @@ import { binaries, KUBELET } from './guest-binaries.ts';
 import { propertyOf, run, systemd } from './machine.ts';
 
 const { signal } = new AbortController();
-/** An emulated machine on busy CPUs needs minutes instead of seconds. */
+/** Time limit of a test. An emulated machine on busy CPUs needs minutes instead of seconds. */
 const TIMEOUT = { timeout: 2_700_000 };
 const LOGIND = ['org.freedesktop.login1', '/org/freedesktop/login1', 'org.freedesktop.login1.Manager'] as const;
 const WHY = 'Kubelet needs time to handle node shutdown';
@@ -87,7 +87,7 @@ describe('kubelet on a machine that shuts down', TIMEOUT, () => {
     systemd.close();
   });
 
-  test("takes a delay lock and raises logind's delay to the time that all pods need", async () => {
+  test("the kubelet takes a delay lock and raises logind's delay to the time that all pods need", async () => {
     assert.equal(await property('InhibitDelayMaxUSec'), 't 5000000');
     await untilLocked(true);
     assert.equal(await property('InhibitDelayMaxUSec'), 't 120000000');
@@ -99,7 +99,7 @@ describe('kubelet on a machine that shuts down', TIMEOUT, () => {
     say('the kubelet holds its shutdown inhibitor lock');
   });
 
-  test('terminates pods by priority; each pod gets its own grace period, at most the period of its priority', async () => {
+  test('the kubelet terminates pods by priority; each pod gets its own grace period, at most the period of its priority', async () => {
     await side.write(pod('deaf', DEAF, 10));
     await side.write(pod('polite', POLITE, 600, 1000));
     await side.write(pod('critical', DEAF, 600, 2_000_001_000));
@@ -128,7 +128,7 @@ describe('kubelet on a machine that shuts down', TIMEOUT, () => {
       ends.map(({ name, exitCode, atMs }) => `${name}: ${exitCode} after ${(atMs - startMs) / 1000} s`).join(', '),
     );
     assert.deepEqual([ofDeaf.exitCode, ofPolite.exitCode, ofCritical.exitCode], [137, 0, 137]);
-    // Container times have a resolution of one second.
+    // Container times have a resolution of one second, so the difference may be up to one second too small.
     assert.ok(ofDeaf.atMs - startMs >= 9_000);
     assert.ok(ofPolite.atMs < ofCritical.atMs && ofDeaf.atMs < ofCritical.atMs);
     const before = Math.max(ofDeaf.atMs, ofPolite.atMs);
@@ -145,7 +145,7 @@ describe('kubelet on a machine that shuts down', TIMEOUT, () => {
     assert.ok((times[0] ?? 0) >= Math.floor(startMs / 1000) - 1 && (times[1] ?? 0) > (times[0] ?? 0));
   });
 
-  test('takes the lock again after a cancelled shutdown, and starts pods', async () => {
+  test('the kubelet takes the lock again after a cancelled shutdown, and starts pods', async () => {
     await emit(false);
     await untilLocked(true);
     for (const name of ['deaf', 'polite', 'critical', 'late']) await side.remove(name);
@@ -154,7 +154,7 @@ describe('kubelet on a machine that shuts down', TIMEOUT, () => {
     say('a pod runs again');
   });
 
-  test('releases the lock when the kubelet is killed, and takes it again when the kubelet restarts', async () => {
+  test('the kubelet releases the lock when the kubelet is killed, and takes it again when the kubelet restarts', async () => {
     await side.kubelet.stop('SIGKILL');
     await untilLocked(false);
     await side.kubelet.start();
@@ -166,7 +166,7 @@ describe('kubelet on a machine that shuts down', TIMEOUT, () => {
   test("logind's own shutdown waits for the pods; if it then fails, pods can start again", async () => {
     const startMs = Date.now();
     await run('busctl', 'call', ...LOGIND, 'PowerOff', 'b', 'false');
-    // logind is waiting. Its target is masked, so that this machine survives the test.
+    // While logind is waiting, its poweroff target is masked, so that this machine survives the test.
     await run('systemctl', 'mask', '--runtime', 'poweroff.target');
     if ((await propertyOf('poweroff.target', 'LoadState')) !== 'masked') {
       await run('systemctl', 'stop', 'systemd-logind');

@@ -9,7 +9,7 @@ describe('parseOptions of test-v2', () => {
     [['build'], { what: 'build' }],
     [['run', 'id -u', '--share', '/tmp'], { what: 'run', command: 'id -u', share: '/tmp' }],
     [['--help'], { what: 'help' }],
-  ])('parses %j', (argv, expected) => {
+  ])('parseOptions of test-v2 parses %j', (argv, expected) => {
     expect(parseOptions(argv)).toEqual(expected);
   });
 
@@ -24,7 +24,7 @@ describe('parseOptions of test-v2', () => {
     [['build', 'groups'], 'build: must have no arguments: remove groups'],
     [['--share', '/tmp'], '--share: requires the command run'],
     [['--nope'], "Unknown option '--nope'"],
-  ])('rejects %j with the name of the argument', (argv, message) => {
+  ])('parseOptions of test-v2 rejects %j and names the invalid argument', (argv, message) => {
     expect(() => parseOptions(argv)).toThrow(message);
   });
 

@@ -8,27 +8,27 @@ const all = (args: readonly string[], option: string): string[] =>
   args.flatMap((arg, index) => (arg === option ? [args[index + 1] ?? ''] : []));
 
 describe('qemuArguments', () => {
-  test('resumes the saved state and discards writes to the disk', () => {
+  test('qemuArguments resume the saved state and discard writes to the disk', () => {
     const args = qemuArguments(options);
     expect(all(args, '-incoming')).toEqual(["exec:cat '/image/state'"]);
     expect(all(args, '-drive')[0]).toMatch(/^file=\/image\/warm\.qcow2,.*,snapshot=on$/);
     expect(all(args, '-monitor')).toEqual([]);
   });
 
-  test('boots from the disk to save the state', () => {
+  test('qemuArguments boot from the disk if the state is to be saved', () => {
     const args = qemuArguments({ ...options, cold: true, monitor: true });
     expect(all(args, '-incoming')).toEqual([]);
     expect(all(args, '-drive')[0]).not.toContain('snapshot');
     expect(all(args, '-monitor')).toEqual(['stdio']);
   });
 
-  test('describes the same machine for saving and resuming the state', () => {
+  test('qemuArguments describe the same machine for saving and for resuming the state', () => {
     const machine = (args: readonly string[]) =>
       ['-M', '-cpu', '-smp', '-m', '-nic', '-virtfs', '-device', '-append'].flatMap((option) => all(args, option));
     expect(machine(qemuArguments(options))).toEqual(machine(qemuArguments({ ...options, cold: true, monitor: true })));
   });
 
-  test('boots a machine with two NUMA nodes and discards writes to the disk', () => {
+  test('qemuArguments boot a machine with two NUMA nodes and discard writes to the disk', () => {
     const args = qemuArguments({ ...options, numa: true });
     expect(all(args, '-smp')).toEqual(['8,sockets=2,cores=2,threads=2']);
     expect(all(args, '-numa')).toEqual([
@@ -40,7 +40,7 @@ describe('qemuArguments', () => {
     expect(all(args, '-drive')[0]).toContain('snapshot=on');
   });
 
-  test("shares the tests' files read-only and restricts the network", () => {
+  test("qemuArguments share the tests' files read-only and restrict the network", () => {
     const args = qemuArguments(options);
     expect(all(args, '-virtfs')[0]).toMatch(/path=\/share,mount_tag=host,.*,readonly=on$/);
     expect(all(args, '-nic')[0]).toContain('restrict=on');

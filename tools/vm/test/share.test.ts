@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { SUITES, suiteCommand } from '../src/share.ts';
 
 describe('suiteCommand', () => {
-  test('runs all suites even if one fails, and exits with the status of the last failing one', () => {
+  test('suiteCommand runs all suites even if one fails, and exits with the status of the last failing suite', () => {
     const command = suiteCommand(['groups', 'pressure']);
     const lines = command.split('\n');
     expect(lines.filter((line) => line.endsWith('|| status=$?')).map((line) => /\/(\w+)\.js/.exec(line)?.[1])).toEqual([

@@ -20,7 +20,7 @@ function claimsOf(token: string): JsonObject {
   return objectAt({ value }, 'value');
 }
 
-/** Examinations of tokens and access reviews. */
+/** Compliance cases about tokens and access reviews. */
 export const accessExaminations: readonly Examination[] = [
   [
     'a service account gets a token for a pod that contains the account, the pod and an expiry time',

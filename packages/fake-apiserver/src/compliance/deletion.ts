@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { at, textAt } from '../core/json.ts';
 import { type Examination, has, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE } from './scene.ts';
 
-/** Examinations of deletion. */
+/** Compliance cases about the deletion of objects. */
 export const deletionExaminations: readonly Examination[] = [
   [
     'an object without finalizers is deleted immediately, and the response names it',

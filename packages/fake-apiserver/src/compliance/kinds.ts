@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { at, listAt, objectAt, textAt } from '../core/json.ts';
 import { causesOf, type Examination, has, MERGE_PATCH, namesOf, type Scene, STRATEGIC_MERGE } from './scene.ts';
 
-// Certificate request with O=system:nodes and CN=system:node:compliance. Its private key was discarded.
+// Certificate request with O=system:nodes and CN=system:node:compliance. The private key of the request was discarded.
 const CSR_PEM = `-----BEGIN CERTIFICATE REQUEST-----
 MIHzMIGaAgEAMDgxFTATBgNVBAoMDHN5c3RlbTpub2RlczEfMB0GA1UEAwwWc3lz
 dGVtOm5vZGU6Y29tcGxpYW5jZTBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABLA9
@@ -17,7 +17,7 @@ function involved(scene: Scene): Record<string, string> {
   return { kind: 'Pod', name: scene.name(), namespace: scene.namespace, apiVersion: 'v1', uid: 'some-uid' };
 }
 
-/** Examinations of the kinds other than pods that a node uses. */
+/** Compliance cases about the kinds other than pods that a node uses. */
 export const kindExaminations: readonly Examination[] = [
   [
     'a lease can be renewed only with its latest resource version',

@@ -13,7 +13,7 @@ async function three(scene: Scene): Promise<string[]> {
   return names;
 }
 
-/** Examinations of lists: their content and version. */
+/** Compliance cases about lists: their content and version. */
 export const listExaminations: readonly Examination[] = [
   [
     'a list has a kind, an API version and a resource version, and its items are sorted by name',

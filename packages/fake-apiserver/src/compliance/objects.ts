@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { at, listAt, objectAt, textAt } from '../core/json.ts';
 import { causesOf, type Examination, has, MERGE_PATCH, versionOf } from './scene.ts';
 
-/** Examinations of creating, reading and replacing objects. */
+/** Compliance cases about creating, reading and replacing objects. */
 export const objectExaminations: readonly Examination[] = [
   [
     'a created object gets a UID, a creation time, a resource version and its namespace',

@@ -34,7 +34,7 @@ function applied(scene: Scene, name: string, data: JsonObject, labels: JsonObjec
   });
 }
 
-/** Examinations of all kinds of patches. */
+/** Compliance cases about all kinds of patches. */
 export const patchExaminations: readonly Examination[] = [
   [
     'JSON patch: operations apply in order, and escapes in paths are decoded',

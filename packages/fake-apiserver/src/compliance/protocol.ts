@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { listAt, textAt } from '../core/json.ts';
 import { type Examination, MERGE_PATCH } from './scene.ts';
 
-/** Examinations of the HTTP protocol and of paths that are not resources. */
+/** Compliance cases about the HTTP protocol and about paths that are not resources. */
 export const protocolExaminations: readonly Examination[] = [
   [
     'the health checks succeed, and /version reports a version',

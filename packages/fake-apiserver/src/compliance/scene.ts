@@ -3,37 +3,38 @@ import { at, isObject, type JsonObject, listAt, textAt } from '../core/json.ts';
 import type { HttpTransport } from '../transport.ts';
 import { ListeningWatch } from './listening-watch.ts';
 
-/** Needs of the suite: access to the server under test. */
+/** Options of the compliance suite: access to the server under test. */
 export interface ComplianceOptions {
-  /** Connects to the server as a user who is allowed everything. */
+  /** Connects to the server as a user who has all permissions. */
   readonly connect: () => Promise<HttpTransport>;
   /** Waits for `ms` milliseconds of the server's time. */
   readonly wait: (ms: number) => Promise<void>;
-  /** Namespace of the test objects. It is created if it does not exist. Default: `api-compliance`. */
+  /** Namespace of the test objects. The suite creates the namespace if it does not exist. Default: `api-compliance`. */
   readonly namespace?: string;
   /**
-   * Compacts the server's store, so that old resource versions expire. If absent, the cases that need it are skipped.
+   * Compacts the server's store, so that old resource versions expire. If absent, the cases that need expired versions
+   * are skipped.
    */
   readonly compact?: () => Promise<void>;
 }
 
 /** The part of the test runner's context that a case uses. */
 export interface CaseContext {
-  /** Ends the case as skipped with this reason. Must throw. */
+  /** Ends the case as skipped with a reason. Must throw, so that the case does not continue. */
   skip(reason: string): never;
 }
 
 /** One case of the suite. */
 export interface ComplianceCase {
   readonly name: string;
-  /** Rejects if the server does not comply. */
+  /** Runs the case. Rejects if the server does not comply. */
   run(context: CaseContext): Promise<void>;
 }
 
-/** Name and body of a case. */
+/** Name of a compliance case, and the function that runs the case. */
 export type Examination = readonly [name: string, examine: (scene: Scene) => Promise<void>];
 
-/** A complete response. */
+/** A complete response of the server under test. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -42,7 +43,7 @@ export interface Answer {
   readonly body: JsonObject;
 }
 
-/** A request body with its media types. */
+/** A request body with its own media type and the accepted media type of the response. */
 export interface Sent {
   readonly type?: string;
   readonly accept?: string;
@@ -226,7 +227,7 @@ function parsed(text: string): JsonObject {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : {};
   } catch {
-    // Health checks respond with plain text.
+    // The body is plain text, for example the response of a health check.
     return {};
   }
 }
@@ -248,7 +249,7 @@ export function causesOf(status: JsonObject): string[] {
   return listAt(status, 'details', 'causes').map((cause) => `${textAt(cause, 'reason')} ${textAt(cause, 'field')}`);
 }
 
-/** Whether a value is present at a path. */
+/** Returns whether a value is present at a path. */
 export function has(object: unknown, ...path: readonly string[]): boolean {
   return at(object, ...path) !== undefined;
 }

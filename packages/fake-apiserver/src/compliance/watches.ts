@@ -10,7 +10,7 @@ async function now(scene: Scene): Promise<string> {
   return versionOf(await scene.ok('GET', own(scene)));
 }
 
-/** Examinations of watches: their events and the order of events. */
+/** Compliance cases about watches: their events and the order of events. */
 export const watchExaminations: readonly Examination[] = [
   [
     'a watch sends every change after its version in order, with increasing versions',

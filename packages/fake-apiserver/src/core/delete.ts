@@ -100,7 +100,7 @@ function checkPreconditions(
   name: string,
   { uid, resourceVersion }: DeleteOptions,
 ): void {
-  // This message names the kind; other messages name the resource.
+  // Error messages of preconditions name the kind of the object; all other messages name the resource.
   const about = { group, plural: kind };
   const ownUid = textAt(old, 'metadata', 'uid');
   if (uid !== undefined && uid !== ownUid) {
@@ -141,8 +141,8 @@ function graceOf(
     const running = numberAt(metadata, 'deletionGracePeriodSeconds') ?? 0;
     if (running === 0) return 'now';
     if (gracePeriodSeconds === undefined || gracePeriodSeconds >= running) return 'pending';
-    // The grace period can only be shortened. If the shortened period is already over, it becomes 1 s, the shortest
-    // graceful period.
+    // The grace period can only be shortened. If the shortened period is already over, the grace period becomes 1 s,
+    // the shortest graceful period.
     const endMs = deletedAtMs + (gracePeriodSeconds - running) * 1000;
     const over = endMs < nowMs;
     metadata.deletionTimestamp = timestamp(over ? nowMs : endMs);
@@ -206,7 +206,7 @@ export function deletionAnswer(definition: ResourceDefinition, { object, gone }:
   };
 }
 
-/** Whether the response to an unfinished deletion has status 202. */
+/** Returns whether the response to an unfinished deletion has status 202. */
 export function isAccepted({ gone }: Deletion, options: DeleteOptions): boolean {
   return !gone && options.propagationPolicy === 'Foreground';
 }

@@ -56,7 +56,9 @@ export class ApiFailure extends Error {
     };
   }
 
-  /** Converts any thrown value. As in the real server, an unexpected error becomes an internal error. */
+  /**
+   * Converts any thrown value to an `ApiFailure`. As in the real server, an unexpected error becomes an internal error.
+   */
   static from(error: unknown): ApiFailure {
     if (error instanceof ApiFailure) return error;
     if (error instanceof URIError) return badRequest(error.message);
@@ -80,13 +82,13 @@ function about(resource: GroupResource, name: string): { name: string; group: st
   return { name, group: resource.group, kind: resource.plural };
 }
 
-/** Returns the 404 of an object. */
+/** Returns the 404 error for an object that does not exist. */
 export function notFound(resource: GroupResource, name: string): ApiFailure {
   const message = `${qualified(resource)} "${name}" not found`;
   return new ApiFailure({ code: 404, reason: 'NotFound', message, details: about(resource, name) });
 }
 
-/** Returns the 404 of a path. */
+/** Returns the 404 error for a path that does not exist. */
 export function noSuchPath(): ApiFailure {
   return new ApiFailure({
     code: 404,
@@ -147,7 +149,10 @@ export function notAcceptable(accepted: readonly string[]): ApiFailure {
   return new ApiFailure({ code: 406, reason: 'NotAcceptable', message, details: {} });
 }
 
-/** Returns the 415 of a patch. The API server's router rejects such a patch before any handler runs. */
+/**
+ * Returns the 415 error for a patch of an unsupported media type, which the API server's router rejects before any
+ * handler runs.
+ */
 export function unsupportedPatchType(): ApiFailure {
   const message = '415: Unsupported Media Type';
   return new ApiFailure({ code: 415, reason: 'UnsupportedMediaType', message, details: {} });
@@ -165,7 +170,7 @@ export function unsupportedMediaType(accepted: readonly string[]): ApiFailure {
   return new ApiFailure({ code: 415, reason: 'UnsupportedMediaType', message });
 }
 
-/** Returns the 504 of a read that requests a resource version newer than the current one. */
+/** Returns the 504 error for a read that requests a resource version newer than the current one. */
 export function tooLargeResourceVersion(wanted: number, current: number): ApiFailure {
   return new ApiFailure({
     code: 504,
@@ -187,7 +192,10 @@ function internalError(message: string): ApiFailure {
   });
 }
 
-/** Returns the 422 of a JSON patch that cannot be applied. Like upstream's, its message does not name the reason. */
+/**
+ * Returns the 422 error for a JSON patch that cannot be applied. As in upstream, the message of the error does not name
+ * the reason.
+ */
 export function unprocessable(): ApiFailure {
   const message = 'the server rejected our request due to an error in our request';
   return new ApiFailure({ code: 422, reason: 'Invalid', message, details: {} });
@@ -205,7 +213,7 @@ const CAUSES: Readonly<Record<FieldError['type'], string>> = {
   'Unknown field': 'FieldValueInvalid',
 };
 
-/** Returns a 422 with one cause per field. */
+/** Returns the 422 error for an invalid object, with one cause per field error. */
 export function invalid(ownGroup: string, kind: string, name: string, errors: readonly FieldError[]): ApiFailure {
   // Events are reported with the core group, even if they were sent in `events.k8s.io`.
   const group = kind === 'Event' ? '' : ownGroup;

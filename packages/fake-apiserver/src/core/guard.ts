@@ -48,7 +48,7 @@ export class Guard {
     return user === undefined ? this.#tokens.verify(token, audiences) : { user, audiences };
   }
 
-  /** @throws ApiFailure 403 if the user is not allowed to make the request */
+  /** Checks that the user may make the request. @throws ApiFailure 403 if the user may not make the request */
   authorize({ verb, group, resource, namespace, name, path }: RequestAttributes, user: UserInfo): void {
     const { authorize } = this.#options;
     if (authorize === undefined) return;

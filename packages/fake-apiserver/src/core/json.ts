@@ -1,7 +1,7 @@
 /** A JSON object with unknown fields. Objects in the store are never modified in place. */
 export type JsonObject = { [key: string]: unknown };
 
-/** Whether a value is a JSON object, that is, neither null nor a list. */
+/** Returns whether a value is a JSON object, that is, neither null nor a list. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -56,7 +56,10 @@ export function define(target: JsonObject, key: string, value: unknown): void {
   } else target[key] = value;
 }
 
-/** Whether two JSON values are equal. The order of fields does not matter, and `undefined` equals an absent field. */
+/**
+ * Returns whether two JSON values are equal. The order of fields does not matter, and `undefined` equals an absent
+ * field.
+ */
 export function same(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => same(item, b[i]));

@@ -2,14 +2,14 @@ import { labelValueProblem, qualifiedNameProblem } from '@node-agent/pod-spec';
 import { badRequest } from './failure.ts';
 import { type JsonObject, ownField } from './json.ts';
 
-/** Whether an object's labels, or the object's fields, match a selector. */
+/** Returns whether an object's labels, or the object's fields, match a selector. */
 export type Selector<T> = (of: T) => boolean;
 
 const REQUIREMENT =
   /^(?:!\s*(?<absent>[^\s=!,()<>]+)|(?<key>[^\s=!,()<>]+)(?:\s*(?<operator>==|=|!=|>|<)\s*(?<value>[^\s=!,()<>]*)|\s+(?<set>in|notin)\s*\((?<values>[^()]*)\))?)$/;
 
 /**
- * Parses a label selector: `a=b,c!=d,e in (f,g),h,!i,j>1`. Returns `undefined` for an empty one.
+ * Parses a label selector: `a=b,c!=d,e in (f,g),h,!i,j>1`. Returns `undefined` for an empty selector.
  * @throws ApiFailure 400 if the selector is malformed
  */
 export function parseLabelSelector(text: string): Selector<JsonObject> | undefined {

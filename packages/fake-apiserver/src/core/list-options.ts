@@ -8,7 +8,7 @@ import { parseLabelSelector } from './label-selector.ts';
 /** Validated `ListOptions` of a list or a watch. */
 export interface ListOptions {
   readonly watch: boolean;
-  /** '' requests the newest version, `0` any version. */
+  /** Requested resource version: '' is the newest version, `0` any version. */
   readonly resourceVersion: string;
   readonly resourceVersionMatch: string;
   readonly limit: number;
@@ -16,13 +16,13 @@ export interface ListOptions {
   readonly timeoutSeconds: number | undefined;
   readonly allowWatchBookmarks: boolean;
   readonly sendInitialEvents: boolean | undefined;
-  /** Whether an object in its stored form matches all selectors. */
+  /** Returns whether an object in its stored form matches all selectors. */
   readonly matches: (object: JsonObject) => boolean;
   /** Whether the request has a label or field selector. */
   readonly selects: boolean;
 }
 
-/** @throws ApiFailure 400, 422 */
+/** Parses the options of a list or watch from the query. @throws ApiFailure 400, 422 */
 export function parseListOptions(query: URLSearchParams, { fields }: ResourceDefinition, name: string): ListOptions {
   const options = withWatchListDefaults({
     watch: isTrue(query.get('watch')),

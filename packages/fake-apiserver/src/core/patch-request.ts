@@ -121,7 +121,7 @@ function patched(
     return object;
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.message.startsWith('the ')) throw error;
-    // An object that the patch made invalid is reported as an error of the patch.
+    // If the patch made the object invalid, the error is reported as an error of the patch.
     throw invalid('', '', '', [fieldError('Invalid value', 'patch', error.message)]);
   }
 }

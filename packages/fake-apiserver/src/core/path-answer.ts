@@ -13,7 +13,7 @@ export function pathAnswer(method: string, path: string): Answer {
   if (method === 'GET' && path === '/version') return jsonAnswer(200, versionInfo);
   const found = method === 'GET' ? discover(path) : undefined;
   if (found !== undefined) return jsonAnswer(200, found);
-  // Below a group and version, errors are Status objects. Elsewhere the server returns plain text.
+  // Errors for paths below an API group and version are Status objects. For other paths the server returns plain text.
   const [base] = /^\/(api\/[^/]+|apis\/[^/]+\/[^/]+)/.exec(path) ?? [];
   if (base !== undefined && discover(base) !== undefined) throw noSuchPath();
   return textAnswer(404, '404 page not found\n');

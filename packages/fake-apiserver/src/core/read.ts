@@ -11,7 +11,7 @@ const LIST_EXPIRED = 'The resourceVersion for the provided list is too old.';
 const CONTINUE_EXPIRED =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
-/** How far an injected stale read lags behind the store. */
+/** Age of an injected stale read, as a number of writes to the store. */
 export interface Staleness {
   readonly revisionsBehind: number;
 }
@@ -146,7 +146,7 @@ function snapshotFor(
   return { state, revision: wanted };
 }
 
-/** Items of a list have no kind and apiVersion of their own. */
+/** Returns an object as an item of a list, without its kind and apiVersion, which only the list has. */
 function listItem(definition: ResourceDefinition, object: JsonObject): JsonObject {
   const { kind: _, apiVersion: __, ...item } = served(definition, object);
   return item;

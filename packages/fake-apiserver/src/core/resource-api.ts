@@ -152,7 +152,7 @@ export class ResourceApi {
     return jsonAnswer(200, show(list));
   }
 
-  /** Deletes all objects in a namespace gracefully, as the namespace controller does first. */
+  /** Deletes all objects in a namespace gracefully, which is the first step of the namespace controller. */
   #emptyNamespace(namespace: string): void {
     for (const definition of this.#namespaced) {
       for (const [key, object] of [...this.#state.store.list(definition.storage)]) {

@@ -12,14 +12,14 @@ export interface AccessAttributes {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Set if the request is not for a resource. */
+  /** Path of a request that is not for a resource; otherwise ''. */
   readonly path: string;
 }
 
 /** Allows a request, or denies it with a reason. */
 export type Authorizer = (attributes: AccessAttributes) => boolean | { readonly denied: string };
 
-/** Data that is needed to answer reviews. */
+/** Data that is needed to respond to reviews. */
 export interface ReviewSources {
   readonly user: UserInfo;
   readonly nowMs: number;
@@ -32,7 +32,7 @@ export interface ReviewSources {
 }
 
 /**
- * Answers a review.
+ * Responds to a review.
  * @throws ApiFailure 400
  */
 export function review(kind: string, namespace: string, body: unknown, sources: ReviewSources): JsonObject {
@@ -80,7 +80,10 @@ function userInfo({ name, uid, groups, extra }: UserInfo): JsonObject {
   return { username: name, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra }) };
 }
 
-/** @throws ApiFailure 422 */
+/**
+ * Checks that a SubjectAccessReview names one action and a subject. @throws ApiFailure 422 if the action or the subject
+ * is missing
+ */
 function checkSubject(spec: JsonObject, user: UserInfo): void {
   const about = [spec.resourceAttributes, spec.nonResourceAttributes].filter(isObject).length;
   const errors = [];

@@ -18,7 +18,7 @@ export interface Target {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
   readonly name: string;
-  /** '' for the object itself. */
+  /** Addressed subresource; '' for the object itself. */
   readonly subresource: string;
 }
 

@@ -102,7 +102,7 @@ export class Store {
     return object;
   }
 
-  /** Returns the writes to a collection after a revision. Returns `undefined` if some of them are compacted. */
+  /** Returns the writes to a collection after a revision. Returns `undefined` if some of the writes are compacted. */
   changesSince(storage: string, revision: number): readonly Change[] | undefined {
     if (revision < this.#compacted) return undefined;
     return this.#history.filter((change) => change.revision > revision && change.storage === storage);

@@ -4,7 +4,7 @@ import { parseTimestamp } from './time.ts';
 interface Column {
   readonly name: string;
   readonly type?: 'string' | 'integer';
-  /** 1 if only the wide output shows the column. */
+  /** Priority of the column: 1 if only the wide output shows the column. */
   readonly priority?: 1;
   readonly read: (object: JsonObject, nowMs: number) => unknown;
 }

@@ -173,7 +173,7 @@ export class TokenIssuer {
   }
 }
 
-/** @throws ApiFailure 422 */
+/** Checks the requested duration of a token. @throws ApiFailure 422 if the duration is too short or too long */
 function checkExpiration(seconds: number): void {
   const why =
     seconds < MIN_SECONDS

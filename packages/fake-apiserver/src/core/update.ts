@@ -114,7 +114,7 @@ function checkVersion(definition: ResourceDefinition, old: JsonObject, metadata:
   } else if (wanted !== current) throw conflict(definition, name, OPTIMISTIC_LOCK);
 }
 
-/** Restores metadata that a client cannot change or may leave out. */
+/** Restores metadata fields that a client cannot change or may omit. */
 function keepSystemFields(metadata: JsonObject, before: JsonObject): void {
   for (const field of ['generation', 'creationTimestamp', 'selfLink', 'generateName']) {
     setOrDelete(metadata, field, before[field]);
@@ -189,7 +189,10 @@ function problems({ definition, subresource }: Target, object: JsonObject, old: 
   return errors;
 }
 
-/** Whether the update removes the last finalizer of an object that is being deleted and has no grace period left. */
+/**
+ * Returns whether the update removes the last finalizer of an object that is being deleted and has no grace period
+ * left.
+ */
 function deletesNow(object: JsonObject, old: JsonObject): boolean {
   if (at(old, 'metadata', 'deletionTimestamp') === undefined) return false;
   if (listAt(object, 'metadata', 'finalizers').length > 0) return false;

@@ -27,12 +27,14 @@ export interface WatchEvent {
 }
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
-/** Time before its end at which a watch sends a last bookmark, in milliseconds. */
+/** Time between the last bookmark of a watch and its timeout, in milliseconds. */
 const LAST_BOOKMARK_MS = 2000;
 
 type Item = { readonly line: string } | { readonly end: 'done' | 'reset' };
 
-/** A watch: it sends the initial objects, then each change, until the client, the server or a fault ends it. */
+/**
+ * A watch, which sends the initial objects, then each change, until the client, the server or a fault ends the watch.
+ */
 export class Watch {
   readonly #state: ServerState;
   readonly #definition: ResourceDefinition;
@@ -97,7 +99,7 @@ export class Watch {
     const fault = this.#fault;
     if (fault?.afterMs !== undefined) this.#after(fault.afterMs, () => this.#strike());
     else if (fault !== undefined && (fault.afterEvents ?? 0) === 0) this.#strike();
-    // The client already knows the changes up to the requested revision.
+    // Changes up to the requested revision are not sent, because the client already knows them.
     const unsubscribe = store.subscribe((change) => {
       if (change.revision > wanted) this.#change(change);
     });
@@ -179,7 +181,9 @@ export class Watch {
     return key.startsWith(this.#prefix) && this.#options.matches(object);
   }
 
-  /** With a selector, an object that stops matching is reported as deleted, and one that starts matching as added. */
+  /**
+   * With a selector, an object that stops matching is reported as deleted, and an object that starts matching as added.
+   */
   #change(change: Change): void {
     if (change.storage !== this.#definition.storage) return;
     const before = change.previous !== undefined && this.#fits(change.key, change.previous);

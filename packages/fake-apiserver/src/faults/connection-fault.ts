@@ -19,7 +19,7 @@ export class ConnectionFault extends Error {
     this.code = code;
   }
 
-  /** Whether a value is a `ConnectionFault`, of this or another copy of the package. */
+  /** Returns whether a value is a `ConnectionFault`, of this or another copy of the package. */
   static is(value: unknown): value is ConnectionFault {
     return hasBrand(value, BRAND);
   }

@@ -3,7 +3,7 @@ export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'd
 
 /** Attributes of a request for fault rules and the audit log. */
 export interface RequestAttributes {
-  /** For a path that is not a resource, the HTTP method in lower case. */
+  /** Verb of the request. For a path that is not a resource, the HTTP method in lower case. */
   readonly verb: Verb | string;
   /** Path without query. */
   readonly path: string;
@@ -11,12 +11,12 @@ export interface RequestAttributes {
   /** Plural name with subresource: `pods/status`. '' if the path is not a resource. */
   readonly resource: string;
   readonly namespace: string;
-  /** '' for a collection. For a create, the name in the body. */
+  /** Name of the object; '' for a collection. For a create, the name in the body. */
   readonly name: string;
   readonly user: string;
 }
 
-/** A fault of a watch. It occurs after `afterMs` or `afterEvents`, or immediately if neither is set. */
+/** A fault of a watch. The fault occurs after `afterMs` or `afterEvents`, or immediately if neither is set. */
 export interface WatchFault {
   readonly kind: /** The connection breaks. */
     | 'cut'
@@ -37,7 +37,7 @@ export type RequestFault =
   /** The request is handled after `delayMs`. */
   | { readonly kind: 'delay'; readonly delayMs: number }
   /**
-   * The request is rejected before any work is done, with a Status of this code: 429 (with `retryAfterSeconds`, default
+   * The request is rejected before it is executed, with a Status of this code: 429 (with `retryAfterSeconds`, default
    * 1), 500, 503, 504, 401, 403, 409, 410, or any other. If `body` is set, it is sent in place of the Status.
    */
   | {
@@ -55,22 +55,22 @@ export type RequestFault =
   | { readonly kind: 'hang'; readonly timeoutMs?: number }
   /** The connection is refused. */
   | { readonly kind: 'refuse' }
-  /** The connection breaks before any work is done. */
+  /** The connection breaks before the request is executed. */
   | { readonly kind: 'reset' }
-  /** The work is done, but the connection breaks in place of the response. */
+  /** The request is executed, but the connection breaks in place of the response. */
   | { readonly kind: 'answerLost' }
-  /** The work is done, but only half the body arrives. With `clean`, the response looks complete. */
+  /** The request is executed, but only half the response body arrives. With `clean`, the response looks complete. */
   | { readonly kind: 'truncate'; readonly clean?: boolean }
   /** A read returns a state that is `revisionsBehind` writes old. Other requests are not affected. */
   | { readonly kind: 'stale'; readonly revisionsBehind: number }
-  /** Applies to watches only. */
+  /** The watch has a fault. Requests other than watches are not affected. */
   | { readonly kind: 'watch'; readonly watch: WatchFault };
 
 /** A fault and the requests that it applies to. */
 export interface FaultRule {
-  /** One verb, several verbs, or all (`*`, the default). */
+  /** Verbs of the requests that get the fault: one, several, or all (`*`, the default). */
   readonly verb?: Verb | readonly Verb[] | '*';
-  /** `pods`, `pods/status`, several resources, or all (`*`, the default). */
+  /** Resources of the requests that get the fault: one (`pods`, `pods/status`), several, or all (`*`, the default). */
   readonly resource?: string | readonly string[] | '*';
   readonly namespace?: string;
   readonly name?: string;
@@ -78,7 +78,7 @@ export interface FaultRule {
   readonly when?: (request: RequestAttributes) => boolean;
   /** Maximum number of requests that get the fault. Default: unlimited. */
   readonly times?: number;
-  /** Number of matching requests that are served normally before the first one that gets the fault. Default: 0. */
+  /** Number of matching requests that are served normally before the first request that gets the fault. Default: 0. */
   readonly skip?: number;
   readonly fault: RequestFault;
 }

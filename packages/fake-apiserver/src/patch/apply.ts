@@ -128,7 +128,7 @@ function mergeValue(live: unknown, config: unknown, schema: FieldSchema): unknow
  */
 function prune(result: JsonObject, before: FieldSet, applied: FieldSet, others: readonly ManagedEntry[]): void {
   const owned = [...applied.keys(), ...others.flatMap((entry) => [...entry.fields.keys()])];
-  // Parents come before their parts: an item without its key fields could not be found.
+  // Parents are removed before their parts, because a list item without its key fields could not be found.
   const dropped = [...before].sort(([, a], [, b]) => a.length - b.length);
   for (const [key, path] of dropped) {
     const inUse = owned.some((other) => other === key || other.startsWith(`${key}${SEPARATOR}`));

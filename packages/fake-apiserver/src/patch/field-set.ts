@@ -25,7 +25,7 @@ export function pathKey(path: FieldPath): string {
 
 /**
  * Returns the fields of an object that can be owned.
- * @param except first step of the fields to leave out: `f:status`
+ * @param except first step of the fields to omit: `f:status`
  */
 export function fieldsOf(object: JsonObject, kind: string, except?: string): FieldSet {
   const set: FieldSet = new Map();
@@ -61,12 +61,12 @@ function collect(value: unknown, schema: FieldSchema, path: FieldPath, set: Fiel
   set.set(pathKey(path), path);
 }
 
-/** Whether each item of a list has its own owner. */
+/** Returns whether each item of a list has its own owner. */
 export function isAssociative(schema: FieldSchema): boolean {
   return schema.mapKeys !== undefined || schema.set === true;
 }
 
-/** Returns the path step of an item in such a list. */
+/** Returns the path step of an item in an associative list: its key fields, or its value. */
 export function itemStep(item: unknown, { mapKeys }: FieldSchema): string {
   if (mapKeys === undefined || !isObject(item)) return `v:${JSON.stringify(item)}`;
   const keys = [...mapKeys].sort().flatMap((key) => {
@@ -118,7 +118,10 @@ export function removeAt(object: unknown, path: FieldPath): void {
   }
 }
 
-/** Converts to `FieldsV1`: nested steps, with `.` if an item or map is itself owned in addition to fields in it. */
+/**
+ * Converts a field set to `FieldsV1`: nested steps, with `.` if an item or map is itself owned in addition to fields in
+ * it.
+ */
 export function toFieldsV1(set: FieldSet): JsonObject {
   const root: JsonObject = {};
   const owned = new Set<JsonObject>();
@@ -137,7 +140,7 @@ export function toFieldsV1(set: FieldSet): JsonObject {
   return root;
 }
 
-/** Converts from `FieldsV1`. The reverse of {@link toFieldsV1}. */
+/** Converts `FieldsV1` to a field set; the reverse of {@link toFieldsV1}. */
 export function fromFieldsV1(fields: unknown): FieldSet {
   const set: FieldSet = new Map();
   const walk = (node: unknown, path: FieldPath): void => {
@@ -150,7 +153,7 @@ export function fromFieldsV1(fields: unknown): FieldSet {
   return set;
 }
 
-/** Formats a path as in conflict messages: `.spec.containers[name="a"].image`. */
+/** Formats a path as conflict messages show it: `.spec.containers[name="a"].image`. */
 export function showPath(path: FieldPath): string {
   return path
     .map((step) => {

@@ -36,7 +36,7 @@ export function managedEntries(object: JsonObject | undefined): ManagedEntry[] {
     }));
 }
 
-/** Stores managedFields entries in an object. Entries without fields are left out. */
+/** Stores managedFields entries in an object. Entries without fields are omitted. */
 export function setManagedEntries(object: JsonObject, entries: readonly ManagedEntry[]): void {
   const written = entries
     .filter((entry) => entry.fields.size > 0)
@@ -96,7 +96,10 @@ export function trackUpdate(object: JsonObject, old: JsonObject | undefined, wri
   setManagedEntries(object, [...kept, { manager, operation: 'Update', apiVersion, subresource, time, fields }]);
 }
 
-/** Whether a path step is a list item. An item is owned because it exists, its fields because of their values. */
+/**
+ * Returns whether a path step is a list item. A manager owns an item by its existence, and the item's fields by their
+ * values.
+ */
 function isItem(step: string | undefined): boolean {
   return step?.startsWith('k:') === true;
 }
@@ -105,7 +108,7 @@ export function without(fields: FieldSet, taken: FieldSet, gone: ReadonlySet<str
   return new Map([...fields].filter(([key]) => !taken.has(key) && !gone.has(key)));
 }
 
-/** Whether the managedFields of two objects are equal except for their times. */
+/** Returns whether the managedFields of two objects are equal except for their times. */
 export function keepManagedFields(object: JsonObject, old: JsonObject): boolean {
   const timeless = (of: JsonObject): unknown[] =>
     managedEntries(of).map(({ time: _, fields, ...entry }) => ({ ...entry, fields: [...fields.keys()].sort() }));

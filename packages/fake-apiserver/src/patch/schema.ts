@@ -2,11 +2,12 @@
 export interface FieldSchema {
   /** Type of the object, of each list item, or of each map value. */
   readonly type?: string;
-  /** For strategic merge: the items of the list are merged, by `mergeKey` if they are objects. */
+  /** Merge key of a list for strategic merge: items with the same value of this field are merged. */
   readonly mergeKey?: string;
   readonly merge?: boolean;
   /**
-   * For server-side apply: a list of objects with these key fields, a set of scalars, or a value with a single owner.
+   * Key fields of a list of objects for server-side apply. With `set`, the field is a set of scalars; with `atomic`, a
+   * value with a single owner.
    */
   readonly mapKeys?: readonly string[];
   readonly set?: boolean;

@@ -26,7 +26,7 @@ function mergeObject(original: JsonObject, patch: JsonObject, type: string | und
     const ordered = directiveField(key, SET_ORDER);
     if (ordered !== undefined) orders.set(ordered, listOf(key, value));
     const deleted = directiveField(key, DELETE_FROM_PRIMITIVES);
-    // Deletions that are not lists, or from absent lists, are ignored.
+    // A deletion directive is ignored if its value is not a list, or if the list to delete from is absent.
     if (deleted !== undefined && Array.isArray(value)) deletions.push([deleted, value]);
   }
   for (const [key, order] of orders) {
@@ -73,7 +73,7 @@ function directed(patch: JsonObject): JsonObject {
   throw new PatchProblem(`unknown patch type: ${JSON.stringify(directive)} in map: ${JSON.stringify(patch)}`);
 }
 
-/** Applies `$retainKeys`: fields that it does not list are removed. */
+/** Applies the directive `$retainKeys`: fields that the directive does not list are removed. */
 function retained(target: JsonObject, patch: JsonObject): JsonObject {
   if (!(RETAIN_KEYS in patch)) return target;
   const keys = new Set(listOf(RETAIN_KEYS, patch[RETAIN_KEYS]));

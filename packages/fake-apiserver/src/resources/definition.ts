@@ -28,13 +28,16 @@ export interface Strategy {
   /** Sets defaults of absent fields, on every write. */
   readonly setDefaults?: (object: JsonObject) => void;
   readonly prepareCreate?: (object: JsonObject, context: WriteContext) => void;
-  /** Called for an update after the status of `old` was restored. */
+  /** Adapts an updated object; called after the status of `old` was restored. */
   readonly prepareUpdate?: (object: JsonObject, old: JsonObject) => void;
-  /** Called by subresource, after the fields that the subresource must not change were restored. */
+  /**
+   * Adapts an object that was updated through a subresource, by subresource; called after the fields that the
+   * subresource must not change were restored.
+   */
   readonly prepareSubresource?: Readonly<
     Record<string, (object: JsonObject, old: JsonObject, context: WriteContext) => void>
   >;
-  /** Validates the object. Its metadata has already been validated. */
+  /** Validates the object, whose metadata has already been validated. */
   readonly validate?: (object: JsonObject) => Iterable<FieldError>;
   /** Validates an existing object on an update, in place of `validate`. */
   readonly validateExisting?: (object: JsonObject) => Iterable<FieldError>;

@@ -63,7 +63,8 @@ export const eventStrategy: Strategy = {
     if (!same(event.series, old.series)) yield* seriesProblems(event);
   },
   prepareCreate(event) {
-    // Checked only on creation, because an update may concern an event that an older client created.
+    // A missing time is `null`, as Go serializes it. Only `newEventProblems` requires a time, because an update may
+    // concern an event that an older client created.
     if (!event.eventTime) event.eventTime = null;
   },
 };

@@ -200,8 +200,8 @@ function sameToleration(a: unknown, b: unknown): boolean {
 
 /**
  * Rejects a status in which a terminated container that must not restart is not terminated any more
- * (`ValidateContainerStateTransition`). Such a change is allowed if a container's exit may restart all containers of
- * the pod.
+ * (`ValidateContainerStateTransition`). The change is allowed if a container's exit may restart all containers of the
+ * pod.
  */
 function* refuseRevivals(pod: JsonObject, old: JsonObject): Generator<FieldError> {
   const policy = textAt(old, 'spec', 'restartPolicy');

@@ -35,7 +35,7 @@ interface Init {
   readonly subresources?: readonly string[];
   readonly fields?: SelectableFields;
   readonly createOnUpdate?: true;
-  /** PUT requires a resource version. */
+  /** Set if PUT requires a resource version. */
   readonly conditionalUpdate?: true;
   readonly strategy?: Strategy;
 }
@@ -74,7 +74,10 @@ const eventSource = (event: JsonObject): string =>
 
 const EVENT_OBJECT_FIELDS = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
 
-/** Returns selectable fields of an event's object, with the field name that the API group uses for the object. */
+/**
+ * Returns the selectable fields of the object that an event is about. @param name name of the object's field in the API
+ * group of the event
+ */
 function aboutObject(name: string): SelectableFields {
   return Object.fromEntries(EVENT_OBJECT_FIELDS.map((one) => [`${name}.${one}`, field('involvedObject', one)]));
 }

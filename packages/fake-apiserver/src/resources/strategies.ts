@@ -54,7 +54,7 @@ export const nodeStrategy: Strategy = {
     spec.taints = known ? taints : [...taints, taint];
   },
   *validateUpdate(node, old) {
-    // These fields cannot be changed after they are set (`ValidateNodeUpdate`).
+    // The pod CIDR and the provider ID cannot be changed once they are set (`ValidateNodeUpdate`).
     for (const name of ['podCIDR', 'providerID']) {
       const before = textAt(old, 'spec', name);
       if (before !== '' && textAt(node, 'spec', name) !== before) {

@@ -1,7 +1,9 @@
 import { type Clock, Semaphore } from '@node-agent/async';
 import { LONGEST_BACK_OFF_MS } from './hang-rule.ts';
 
-/** Time that a call waits for the previous call, which normally takes almost no time. */
+/**
+ * Time in ms that a call waits for the end of the previous call. Normally, the previous call ends almost immediately.
+ */
 const TURN_MS = 250;
 
 /**
@@ -12,7 +14,10 @@ export class CallsHere {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly #deadlineMs: number;
   readonly #turns = new Semaphore(1);
-  /** Places where a call hung, with the time until which no call is made there. */
+  /**
+   * Places where a call hung, with the time of the monotonic clock until which no call to the place is made in this
+   * process.
+   */
   readonly #distrustedUntilMs = new Map<string, number>();
   #isLate = false;
 
@@ -40,7 +45,8 @@ export class CallsHere {
       late.reject(onLate());
     });
     const answer = call().finally(() => {
-      // Releases the turn only when the call has really ended: until then it occupies a thread.
+      // The turn is released only when the call has really ended, even after its deadline, because the call occupies a
+      // thread until then.
       timer.cancel();
       this.#isLate = false;
       turn[Symbol.dispose]();

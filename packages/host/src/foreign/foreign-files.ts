@@ -2,13 +2,13 @@ import type { FileStat, HeldPlace, HoldOptions } from '../file-system.ts';
 import type { FileSystemSize } from '../helper/protocol.ts';
 
 /**
- * Files on file systems that the kubelet does not own and that may never answer: a host path on an unreachable server,
+ * Files on file systems that the kubelet does not own and that may never respond: a host path on an unreachable server,
  * or a FUSE file system whose process hangs. Every call ends within its deadline and delays no other call (W6). Errors
- * are system errors. A call without an answer fails with ETIMEDOUT; soon afterwards, further calls to the same place
+ * are system errors. A call without a response fails with ETIMEDOUT; soon afterwards, further calls to the same place
  * fail with ETIMEDOUT immediately.
  */
 export interface ForeignFiles {
-  /** Follows symlinks. */
+  /** Returns the state of the file at a path; symlinks are followed. */
   stat(path: string, signal?: AbortSignal): Promise<FileStat>;
   lstat(path: string, signal?: AbortSignal): Promise<FileStat>;
   realpath(path: string, signal?: AbortSignal): Promise<string>;
@@ -22,8 +22,8 @@ export interface ForeignFiles {
   /** Creates an empty file; an existing file is left unchanged. */
   makeFile(path: string, signal?: AbortSignal): Promise<void>;
   /**
-   * Returns whether a block device is mounted, or is open exclusively, anywhere on the machine (`O_EXCL`). Returns false
-   * for a path that is no block device, or does not exist. A device that does not answer delays no other path.
+   * Returns whether a block device is mounted, or is open exclusively, anywhere on the machine (`O_EXCL`). Returns
+   * false for a path that is no block device, or does not exist. A device that does not respond delays no other path.
    */
   isDeviceInUse(path: string, signal?: AbortSignal): Promise<boolean>;
   /**

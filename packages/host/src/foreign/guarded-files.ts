@@ -15,7 +15,7 @@ import type { Mounts } from './mount-table.ts';
 export interface GuardedFilesComponents {
   readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly startHelper: () => Helper;
-  /** Returns the mount table, read without asking any mounted file system. */
+  /** Returns the mount table, read without calling any mounted file system. */
   readonly mounts: () => Promise<Mounts>;
   /**
    * Calls that this process makes itself to file systems that the kernel serves from memory. If absent, all calls use a
@@ -27,7 +27,7 @@ export interface GuardedFilesComponents {
 /** Calls that do not block, for file systems that the kernel serves from memory. */
 export interface KernelServedFiles {
   statfs(path: string): Promise<FileSystemSize>;
-  /** Returns `undefined` if the path is not a symlink. */
+  /** Returns the target of a symlink; `undefined` if the path is not a symlink. */
   readLink(path: string): Promise<string | undefined>;
 }
 
@@ -45,8 +45,9 @@ export interface GuardedFilesOptions {
 /**
  * Implements {@link ForeignFiles} with a helper process. The helper is started at the first call and exits when it is
  * idle. Only the usage of a local disk is read without a helper. A call that hangs costs the helper process: later
- * calls use a new one. A file system that did not answer is called again with growing delays, one call at a time, and
- * not while a helper that hangs there cannot be killed. The number of such helpers is limited.
+ * calls use a new one. A file system that did not respond is called again with growing delays, one call at a time. No
+ * call is made while a helper that hangs in the file system cannot be killed. The number of helpers that hang and
+ * cannot be killed is limited.
  */
 export class GuardedFiles implements ForeignFiles {
   readonly #components: GuardedFilesComponents;
@@ -76,7 +77,7 @@ export class GuardedFiles implements ForeignFiles {
     return this.#helpers.abandoned;
   }
 
-  /** Number of places that did not answer and still count as suspected. */
+  /** Number of places that did not respond and still count as suspected. */
   get suspected(): number {
     return this.#suspicions.size;
   }
@@ -128,7 +129,7 @@ export class GuardedFiles implements ForeignFiles {
     const args = [directory, path, makeDirectories ? 1 : 0] as const;
     const { value, release } = await this.#guarded(`${directory}/${path}`, signal, async (place) => {
       const held = await this.#inTurn('holdBeneath', directory, place, () => this.#hold(args, place));
-      // The caller has aborted and will not release the place.
+      // The caller has aborted and will not release the held place, so the place is released here.
       if (signal?.aborted) await held.release();
       return held;
     });
@@ -159,7 +160,10 @@ export class GuardedFiles implements ForeignFiles {
     return await (signal === undefined ? answer : abortable(answer, signal));
   }
 
-  /** @returns `undefined` if a helper must be used */
+  /**
+   * Returns the size of a file system, read in this process; `undefined` if a helper process must read it.
+   * @returns `undefined` if a helper must be used
+   */
   async #statfsHere(path: string, place: string, mounts: Mounts): Promise<FileSystemSize | undefined> {
     const { here } = this.#components;
     if (here === undefined || this.#suspicions.has(place) || !isKernelServed(mounts.of(path)?.type)) return undefined;
@@ -171,7 +175,7 @@ export class GuardedFiles implements ForeignFiles {
       return await this.#callsHere.run(place, call, () => this.#late('statfs', path, place));
     } catch (error) {
       const code = errorCode(error);
-      // Reports the error as a helper process does: as an error of `statfs`, whichever step failed.
+      // Reports an error of any step as an error of `statfs`, as a helper process does.
       throw code === undefined || code === 'ETIMEDOUT' ? error : systemError(code, 'statfs', path);
     }
   }
@@ -192,7 +196,7 @@ export class GuardedFiles implements ForeignFiles {
     }
   }
 
-  /** @throws ETIMEDOUT or EAGAIN if no call may be made now */
+  /** Checks that a call to the place may be made now. @throws ETIMEDOUT or EAGAIN if no call may be made */
   #check(place: string, underWay: number, name: string, path: string): void {
     const nowMs = this.#components.clock.monotonic();
     const suspicion = this.#suspicions.get(place);
@@ -201,7 +205,7 @@ export class GuardedFiles implements ForeignFiles {
       const detail = `its file system did not answer; the next attempt is in ${inSeconds} s at the earliest`;
       throw systemError('ETIMEDOUT', name, path, detail);
     }
-    // Prevents one place from using up all helpers.
+    // A place in which a helper process still hangs gets no further call, so that one place cannot use up all helpers.
     if (this.#helpers.isStuck(place)) {
       throw systemError(
         'ETIMEDOUT',
@@ -234,7 +238,7 @@ export class GuardedFiles implements ForeignFiles {
     );
   }
 
-  /** Clears the suspicion of a place that answers. An error from the file system is also an answer. */
+  /** Clears the suspicion of a place that responds. An error from the file system is also a response. */
   async #judged<T>(place: string, answer: Promise<T>): Promise<T> {
     try {
       const value = await answer;

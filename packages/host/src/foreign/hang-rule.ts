@@ -1,14 +1,14 @@
-/** State of a place whose file system did not answer. */
+/** State of a place whose file system did not respond. */
 export interface Suspicion {
-  /** Number of consecutive calls without an answer. */
+  /** Number of consecutive calls without a response. */
   readonly hangs: number;
   /** Time of the monotonic clock until which no call is made. */
   readonly refusedUntilMs: number;
 }
 
 /**
- * Delay after the first call that a file system did not answer, before the next call to the same file system. Each
- * further one doubles the delay.
+ * Delay after the first call that a file system did not respond, before the next call to the same file system. Each
+ * further unanswered call doubles the delay.
  */
 const FIRST_BACK_OFF_MS = 10_000;
 export const LONGEST_BACK_OFF_MS = 300_000;
@@ -21,14 +21,14 @@ export function mayAsk(suspicion: Suspicion | undefined, underWay: number, nowMs
   return suspicion === undefined || (underWay === 0 && nowMs >= suspicion.refusedUntilMs);
 }
 
-/** Returns the state after a call without an answer. */
+/** Returns the state after a call without a response. */
 export function suspect(before: Suspicion | undefined, nowMs: number): Suspicion {
   const hangs = (before?.hangs ?? 0) + 1;
   const backOffMs = Math.min(FIRST_BACK_OFF_MS * 2 ** (hangs - 1), LONGEST_BACK_OFF_MS);
   return { hangs, refusedUntilMs: nowMs + backOffMs };
 }
 
-/** Returns whether the last failure is so long ago that the place counts as any other. */
+/** Returns whether the last unanswered call is so long ago that the place no longer counts as suspected. */
 export function isOld({ refusedUntilMs }: Suspicion, nowMs: number): boolean {
   return nowMs - refusedUntilMs > LONGEST_BACK_OFF_MS;
 }

@@ -29,13 +29,13 @@ export interface Held {
   release(): Promise<void>;
 }
 
-/** Called if a helper process has not answered in time. Returns the error for the caller. */
+/** Called if a helper process has not responded before the deadline. Returns the error for the caller. */
 type OnLate = () => Error;
 
 /**
- * The current helper process and its predecessors. A helper in which a call hangs gets no further calls, and is killed
- * when no caller waits for it or uses a place that it holds. A helper that cannot be killed, because its call sleeps in
- * the kernel, is abandoned.
+ * The current helper process and its predecessors. A helper in which a call hangs gets no further calls. The pool kills
+ * the helper when no caller waits for the helper or uses a place that it holds. A helper that cannot be killed, because
+ * its call sleeps in the kernel, is abandoned.
  */
 export class HelperPool {
   readonly #components: HelperPoolComponents;
@@ -77,7 +77,7 @@ export class HelperPool {
   /** Does the same as {@link ask}, for `holdBeneath`. */
   async hold(args: HelperCalls['holdBeneath']['args'], place: string, onLate: OnLate): Promise<Held> {
     return await this.#again(async (running) => {
-      // Counted before the call, so that the helper is not killed during it.
+      // The hold is counted before the call, so that the helper is not killed during the call.
       running.holds++;
       let isLetGo = false;
       const letGo = (): void => {
@@ -90,7 +90,8 @@ export class HelperPool {
       const timer = this.#components.clock.setTimer(HOLD_MS, letGo);
       const release = async (id: string): Promise<void> => {
         if (isLetGo) return;
-        // A helper that has exited holds nothing, and a helper that does not answer is not waited for.
+        // An error is ignored: a helper that has exited holds nothing, and a helper that does not respond is killed
+        // anyway.
         const late = (): Error => new Error('the helper does not answer');
         await this.#ask(running, 'release', [id], undefined, late).catch(() => undefined);
         letGo();
@@ -109,7 +110,7 @@ export class HelperPool {
     try {
       return await ask(this.#helper());
     } catch (error) {
-      // The helper exited at the same moment because it was idle: use a new one.
+      // The helper exited at the same moment because it was idle, so the call is repeated with a new helper.
       if (errorCode(error) !== 'ESRCH') throw error;
       return await ask(this.#helper());
     }
@@ -132,7 +133,7 @@ export class HelperPool {
     try {
       return await Promise.race([running.helper.call(name, args), late.promise]);
     } catch (error) {
-      // The helper's channel closes before its exit is reported.
+      // An ESRCH error may arrive before the exit of the helper is reported, because the helper's channel closes first.
       if (errorCode(error) === 'ESRCH') this.#retire(running);
       throw error;
     } finally {

@@ -45,7 +45,10 @@ export function parseMounts(text: string): Mount[] {
 export class MountTable {
   /** All mount points, including hidden ones. */
   readonly points: readonly string[];
-  /** File system types by mount point. For several mounts on one point, the type of the topmost. */
+  /**
+   * File system types by mount point. If several mounts are stacked on one mount point, the value is the type of the
+   * topmost mount.
+   */
   readonly types: ReadonlyMap<string, string>;
   readonly #root: Mount | undefined;
   readonly #children = new Map<string, Mount[]>();
@@ -87,7 +90,7 @@ export class MountTable {
   }
 }
 
-/** The part of a {@link MountTable} that its users need. */
+/** The members of {@link MountTable} that callers use. */
 export type Mounts = Pick<MountTable, 'of' | 'points' | 'types'>;
 
 /**
@@ -97,7 +100,7 @@ export type Mounts = Pick<MountTable, 'of' | 'points' | 'types'>;
 export class NewestMountTable {
   #newest: { readonly text: string; readonly table: Mounts } | undefined;
 
-  /** @returns the previous table if the text is unchanged */
+  /** Returns the mount table for a text; the previous table if the text is unchanged. */
   of(text: string): Mounts {
     if (this.#newest?.text !== text) this.#newest = { text, table: new MountTable(parseMounts(text)) };
     return this.#newest.table;

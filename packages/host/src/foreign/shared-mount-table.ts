@@ -8,7 +8,10 @@ import { type Mounts, NewestMountTable } from './mount-table.ts';
  */
 const TOGETHER_MS = 100;
 
-/** @param readText returns the current mount table */
+/**
+ * Returns a function that returns the mount table, read again at most every `TOGETHER_MS`. @param readText returns the
+ * text of the current mount table
+ */
 export function sharedMountTable({
   clock,
   readText,

@@ -47,7 +47,8 @@ export async function giveTree(path: string, gid: number, onPortion: () => Promi
       });
       if (!sawAll) throw systemError('ENAMETOOLONG', 'chown', path, 'a part of the tree is too deep');
       given.entries++;
-      // A server or a read-only mount may refuse the change, and the pod starts all the same, as upstream.
+      // If a server or a read-only mount refuses the change, the failure is only recorded. The pod starts nevertheless,
+      // as upstream.
       try {
         give(rootFd, gid);
       } catch (error) {
@@ -82,7 +83,8 @@ function give(fd: number, gid: number): void {
   try {
     chownSync(handle, -1, gid);
   } finally {
-    // After chown, which clears setuid and setgid. Also after a failed chown (`changeFilePermission`).
+    // The mode is set after chown, because chown clears setuid and setgid. As in upstream's `changeFilePermission`, the
+    // mode is set even if chown failed.
     chmodSync(handle, (stats.mode & 0o7777) | GROUP_MAY | (stats.isDirectory() ? GROUP_MAY_ENTER : 0));
   }
 }

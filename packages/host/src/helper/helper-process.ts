@@ -33,7 +33,7 @@ interface Waiting {
   readonly onProgress: (() => void) | undefined;
 }
 
-/** A thread for each of the calls that may hang at the same time. */
+/** Number of threads of a helper process: one for each call that may hang at the same time. */
 export const HELPER_THREADS = 32;
 
 /**

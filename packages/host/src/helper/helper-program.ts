@@ -7,7 +7,7 @@ export interface HelperProgram {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** The helper needs little memory. */
+/** Options of Node.js for the helper process, which needs little memory. */
 const NODE_FLAGS = ['--max-semi-space-size=1', '--max-old-space-size=64', '--disable-warning=ExperimentalWarning'];
 
 /**

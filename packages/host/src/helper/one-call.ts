@@ -9,7 +9,7 @@ export const STALLED_MS = 120_000;
 export interface OneCall<Name extends HelperCallName> {
   readonly name: Name;
   readonly args: HelperCalls[Name]['args'];
-  /** Limit from the start of the call or its last progress. */
+  /** Time limit in ms, counted from the start of the call or its last progress message. */
   readonly limitMs: number;
   /** Returns the error for an exceeded limit. */
   readonly late: () => Error;

@@ -25,7 +25,7 @@ export interface GivenTree {
 
 /** Calls of a helper process, with their arguments and results. */
 export interface HelperCalls {
-  /** Follows symlinks. */
+  /** Returns the state of the file at a path; symlinks are followed. */
   stat: { readonly args: readonly [path: string]; readonly value: FileStat };
   lstat: { readonly args: readonly [path: string]; readonly value: FileStat };
   realpath: { readonly args: readonly [path: string]; readonly value: string };
@@ -72,7 +72,7 @@ export interface HelperRequest {
   readonly args: readonly (string | number)[];
 }
 
-/** An answer, or, before the answer, a message that a long call is making progress. */
+/** A response, or, before the response, a message that a long call is making progress. */
 export type HelperResponse =
   | { readonly id: number; readonly value: unknown }
   | { readonly id: number; readonly error: HelperError }

@@ -30,7 +30,9 @@ export class SwiftDirectory implements HeldDirectory {
   readonly #fd: number;
   readonly #mountId: string;
   readonly #onPortion: () => Promise<void>;
-  /** Builds the path when it is needed; most paths are never shown. */
+  /**
+   * Returns the directory's path for error messages. The path is built only when needed, because most paths never are.
+   */
   readonly #pathOf: () => string;
   #device: number | undefined;
   #names: Dir | undefined;
@@ -112,7 +114,7 @@ export class SwiftDirectory implements HeldDirectory {
     try {
       rmdirSync(Buffer.from(name, 'latin1'));
     } catch (error) {
-      // ENOTEMPTY is the common result and is seen only by the tree walk, so the path is not added.
+      // ENOTEMPTY is the most frequent error and only the tree walk sees it, so the path is not added to the error.
       throw errorCode(error) === 'ENOTEMPTY' ? error : this.#explain(error, name);
     }
   }
@@ -132,8 +134,8 @@ export class SwiftDirectory implements HeldDirectory {
   }
 
   /**
-   * Recognizes a mount by its device number. This asks the mounted file system, which is acceptable because the parent
-   * process waits for this process only for a limited time.
+   * Recognizes a mount by the device number. Reading the number calls the mounted file system, which may hang, but the
+   * parent process waits for this process only for a limited time.
    */
   async measure(name: string): Promise<EntryMeasure | undefined> {
     this.#workHere();

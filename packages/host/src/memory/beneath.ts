@@ -2,7 +2,9 @@ import { LinkRule, pathNames } from '../link-rule.ts';
 import { systemError } from '../system-error.ts';
 import type { DirectoryNode, MemoryNode } from './nodes.ts';
 
-/** The limit of the real file system, which holds each directory along the path open. */
+/**
+ * Maximum depth of a path, as on the real file system, where `openBeneath` holds each directory along the path open.
+ */
 const MAX_HELD = 256;
 
 /** Rules of a walk beneath a directory. */

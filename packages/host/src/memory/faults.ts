@@ -32,8 +32,8 @@ export interface FileFault {
   /** Number of matching operations that succeed first. Default: 0. */
   readonly skip?: number;
   /**
-   * Whether matching operations hang, as with an unreachable server, until the fault is removed, instead of failing.
-   * They then continue.
+   * Whether matching operations hang, as with an unreachable server, instead of failing. The operations continue when
+   * the fault is removed.
    */
   readonly hangs?: boolean;
   /** Number of operations that fail. Default: 1. Use `Infinity` for a killed process or a dead disk. */

@@ -15,13 +15,13 @@ export interface FileAccess {
 }
 
 /**
- * An open file of a memory file system. It keeps working after its name was removed or given to another file. A fleet
- * of nodes has thousands of open logs, so it holds as little as possible.
+ * An open file of a memory file system. The handle keeps working after the file's name was removed or given to another
+ * file. A simulated fleet of nodes has thousands of open logs, so a handle holds as little data as possible.
  */
 export class MemoryFileHandle implements FileHandle {
   readonly #access: FileAccess;
   readonly #path: string;
-  /** Absent if the file was opened for reading. */
+  /** Directory and name of a file that was opened for appending; otherwise absent. */
   readonly #appendAt: OpenPlace | undefined;
   #node: MemoryNode | undefined;
 

@@ -43,8 +43,8 @@ export interface MemoryFileSystemOptions {
 }
 
 /**
- * A file system in memory with the POSIX rules for root (umask 022) and injectable faults. It does no I/O: every
- * operation settles in microtasks, so that a fake clock's `settle()` waits for it.
+ * A file system in memory with the POSIX rules for root (umask 022) and injectable faults. The file system does no I/O:
+ * every operation settles in microtasks, so that a fake clock's `settle()` waits for the operation.
  */
 export class MemoryFileSystem implements FileSystem {
   readonly #tree: MemoryTree;
@@ -131,7 +131,7 @@ export class MemoryFileSystem implements FileSystem {
     this.#tree.bind(node, this.#tree.existing(path, false, 'mount'));
   }
 
-  /** @throws EINVAL if nothing is mounted at the path */
+  /** Removes the mount at the path. @throws EINVAL if nothing is mounted there */
   unmount(path: string): void {
     this.#tree.unmount(this.#tree.existing(path, false, 'umount'));
   }

@@ -14,8 +14,8 @@ export interface NodeAttributes {
 export interface FileNode extends NodeAttributes {
   readonly kind: 'file';
   /**
-   * Buffer of the content; only its first `sizeBytes` count. Bytes that count are never changed: {@link truncate}
-   * replaces the buffer. So `synced` can share the buffer.
+   * Buffer whose first `sizeBytes` bytes are the content. These bytes are never changed, because {@link truncate}
+   * replaces the buffer, so `synced` can share the buffer.
    */
   buffer: Uint8Array;
   sizeBytes: number;
@@ -30,8 +30,8 @@ export interface DirectoryNode extends NodeAttributes {
   readonly kind: 'directory';
   readonly entries: Map<string, MemoryNode>;
   /**
-   * Names whose node would be another one after a power loss, with that node, or `undefined` if the name would be gone.
-   * Absent if there are none.
+   * Names that a power loss would change, with the node of each name after a power loss, or `undefined` if the name
+   * would no longer exist. Absent if a power loss would change nothing.
    */
   unsynced: Map<string, MemoryNode | undefined> | undefined;
 }
@@ -76,7 +76,7 @@ export function syncFile(node: FileNode): void {
   node.synced = contentOf(node);
 }
 
-/** Sets or removes a name. A power loss undoes this until the name is synced. */
+/** Sets or removes a name. A simulated power loss undoes the change until the name is synced. */
 export function setName(directory: DirectoryNode, name: string, node: MemoryNode | undefined): void {
   directory.unsynced ??= new Map();
   if (!directory.unsynced.has(name)) directory.unsynced.set(name, directory.entries.get(name));
@@ -115,7 +115,8 @@ export function usedBytes(root: MemoryNode): number {
 /** Resets the node and everything below it to the synced state. */
 export function forgetUnsynced(node: MemoryNode): void {
   if (node.kind === 'file') {
-    // A copy, because the shared buffer may have room after the synced bytes, which the next append would fill.
+    // The buffer is a copy, because the shared buffer may have room after the synced bytes, which the next append would
+    // fill.
     node.buffer = node.synced.slice();
     node.sizeBytes = node.buffer.length;
   } else if (node.kind === 'directory') {
@@ -129,7 +130,7 @@ export function statOfNode(node: MemoryNode): FileStat {
   return {
     kind: node.kind,
     sizeBytes: node.kind === 'file' ? node.sizeBytes : node.kind === 'symlink' ? node.target.length : 0,
-    // Whole blocks of 4 KiB, as in most file systems.
+    // Files are allocated in whole blocks of 4 KiB, as in most file systems.
     allocatedBytes: node.kind === 'file' ? Math.ceil(node.sizeBytes / 4096) * 4096 : 0,
     mode: node.mode,
     uid: node.uid,

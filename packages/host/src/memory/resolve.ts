@@ -89,7 +89,10 @@ class Way {
     this.directories.push(directory);
   }
 
-  /** @returns the name of the directory that was left; `undefined` at the root, which has no parent */
+  /**
+   * Goes up to the parent directory. @returns the name of the directory that was left; `undefined` at the root, which
+   * has no parent
+   */
   up(): string | undefined {
     if (this.names.length > 0) this.directories.pop();
     return this.names.pop();
@@ -107,7 +110,7 @@ export function isTooLong(name: string): boolean {
   return name.length * 3 > MAX_NAME_BYTES && bytesOfText(name).length > MAX_NAME_BYTES;
 }
 
-/** Computes rarely needed properties on demand. */
+/** A resolved path that computes its rarely needed properties on demand. */
 class Place implements Resolved {
   readonly parent: DirectoryNode;
   readonly name: string;

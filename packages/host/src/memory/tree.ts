@@ -45,7 +45,7 @@ export class MemoryTree {
     return resolvePath(this.root, path, follow, syscall);
   }
 
-  /** @throws ENOENT */
+  /** Resolves a path that must exist. @throws ENOENT */
   existing(path: string, follow: boolean, syscall: string): Found {
     const found = this.lookUp(path, follow, syscall);
     if (!isFound(found)) throw systemError('ENOENT', syscall, path);
@@ -171,7 +171,7 @@ export class MemoryTree {
     return { bytes, inodes, complete: true };
   }
 
-  /** @returns the number of names */
+  /** Gives a directory with everything below it to a group. @returns the number of changed nodes */
   giveToGroup(directory: DirectoryNode, gid: number): number {
     let count = 0;
     const pending: MemoryNode[] = [directory];

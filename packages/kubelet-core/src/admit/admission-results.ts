@@ -14,7 +14,7 @@ interface Components extends Pick<Dependencies, 'recorder' | 'podManager' | 'sta
   readonly housekeepingMetrics: Pick<HousekeepingMetrics, 'rejected'>;
 }
 
-/** Acts on the decisions about pods in admission. */
+/** Starts the pods that admission has admitted, and fails the pods that admission has rejected. */
 export class AdmissionResults {
   readonly #components: Components;
 
@@ -33,13 +33,13 @@ export class AdmissionResults {
     updates.syncUids(allocation.added([pod]));
   }
 
-  /** Fails a rejected pod with the reason. */
+  /** Records an event, counts the rejection, and sets the pod's phase to Failed with the reason. */
   rejected(pod: Pod, { reason, message }: Refusal): void {
     const { recorder, status, housekeepingMetrics, updates } = this.#components;
     recorder.event(podReference(pod), 'Warning', reason, message);
     housekeepingMetrics.rejected(reason);
     status.setPodStatus(pod, rejectedStatus(pod, { reason, message }));
-    // Resources that were reserved for the rejected pod are free for resizes.
+    // Resources that admission had reserved for the rejected pod are free again, so pending resizes may fit now.
     updates.retryResizes('pods_removed');
   }
 }

@@ -7,13 +7,13 @@ import { admitPod, confirmAll, releaseAll, whenSettled } from './admit-pod.ts';
 
 /** Components of {@link Admissions}. */
 export interface AdmissionsComponents {
-  /** Called in this order. */
+  /** Admit handlers, in the order in which they are called. */
   readonly handlers: readonly AdmitHandler[];
   /** Returns the admitted pods that hold resources of the node (N1), without pods in admission. */
   readonly activePods: () => readonly Pod[];
-  /** Acts on the decisions; {@link AdmissionResults} in a kubelet. */
+  /** Starts admitted pods and fails rejected pods; {@link AdmissionResults} in a kubelet. */
   readonly results: Pick<AdmissionResults, 'admitted' | 'rejected'>;
-  /** If absent, nothing is recorded. */
+  /** Journal that records the admission of each pod as a step. If absent, nothing is recorded. */
   readonly journal?: PodJournalPort;
 }
 
@@ -21,11 +21,16 @@ export interface AdmissionsComponents {
 interface Applicant {
   readonly pod: Pod;
   readonly stop: LinkedAbort;
-  /** Records the decision in the journal. */
+  /** Ends the pod's `Admission` step in the journal. */
   readonly decided: EndStep;
-  /** Whether a handler works on the pod. If not, the pod waits for the decision about an older applicant. */
+  /**
+   * Whether an admit handler is evaluating the pod. If not, the pod waits for the decision about an older applicant.
+   */
   isEvaluating: boolean;
-  /** Whether other pods are being preempted for the pod. They hold their resources until they are gone. */
+  /**
+   * Whether other pods are being preempted for the pod. The preempted pods hold their resources until they have
+   * terminated.
+   */
   recovering: boolean;
 }
 
@@ -35,9 +40,9 @@ type Decision = AdmitResult & { readonly final: boolean };
 /**
  * Admits new pods concurrently. The result is the same as if the pods were admitted one after another in order of
  * arrival. A slow admission does not delay other pods (C7): an admit handler may query a device plugin or preempt pods.
- * Until the older pod is decided, a younger pod is evaluated as if the older one had been admitted. If the younger pod
- * would be rejected only because of the older pod's resources, the younger pod waits for the decision about the older
- * pod.
+ * Until the admission of an older pod is decided, a younger pod is evaluated as if the older pod had been admitted. If
+ * the younger pod would be rejected only because of the older pod's resources, the younger pod waits for the decision
+ * about the older pod.
  */
 export class Admissions {
   readonly #components: AdmissionsComponents;
@@ -59,8 +64,8 @@ export class Admissions {
   }
 
   /**
-   * Starts the admission of pods that arrive together, in this order. No pod holds resources before its admission is
-   * decided. If no handler has to wait, all these pods are decided when this method returns.
+   * Starts the admission of pods that arrive together, in the order of the list. No pod holds resources before its
+   * admission is decided. If no handler has to wait, all pods are admitted or rejected when this method returns.
    * @param signal cancels the admission without a decision
    */
   admit(pods: readonly Pod[], signal: AbortSignal): void {
@@ -71,14 +76,15 @@ export class Admissions {
     });
     for (const applicant of applicants) this.#undecided.set(applicant.pod.metadata.uid, applicant);
     for (const applicant of applicants) {
-      // The decision about an earlier pod may have been synchronous and may have decided this pod, too.
+      // An earlier pod of the list may have been decided synchronously, and that decision may have led to a decision
+      // about this pod.
       const isNext = !applicant.isEvaluating && this.#undecided.get(applicant.pod.metadata.uid) === applicant;
       if (isNext) this.#evaluate(applicant);
     }
   }
 
   /**
-   * Cancels the admission of a pod that is gone or must terminate.
+   * Cancels the admission of a pod that was removed or must terminate.
    * @returns whether the pod was in admission
    */
   withdraw(uid: string): boolean {
@@ -108,7 +114,8 @@ export class Admissions {
       return;
     }
     if (!decision.final) {
-      // The older applicants may have been decided during the evaluation.
+      // All older applicants may have been decided while this pod was evaluated. In this case, no later decision
+      // evaluates the pod again.
       if (this.#older(pod).length === 0) this.#evaluate(applicant);
       return;
     }

@@ -5,15 +5,15 @@ import type { Pod } from '@node-agent/pod-spec';
 export interface AdmitHandler {
   /**
    * Admits or rejects a pod. A handler may take long, for example to query a device plugin or to preempt other pods.
-   * The admission of other pods continues in the meantime. May be called again for a pod that the handler rejected or
+   * Meanwhile, the admission of other pods continues. May be called again for a pod that the handler rejected or
    * released.
    * @param activePods pods that hold resources of the node: admitted, or possibly admitted before this one (N1)
    * @param signal aborted when the pod is gone or must terminate
    */
   admit(pod: Pod, activePods: readonly Pod[], signal: AbortSignal): AdmitResult | Promise<AdmitResult>;
   /**
-   * Decides whether a running pod may get the resources that it requests. Must return immediately. Absent in handlers
-   * that do not restrict resizes.
+   * Decides whether a running pod may get the resources that it requests. Must return immediately. A handler that does
+   * not restrict resizes lacks this method.
    * @param activePods the other pods, with their allocated resources
    */
   resize?(pod: Pod, activePods: readonly Pod[]): AdmitResult;
@@ -24,13 +24,13 @@ export interface AdmitHandler {
    */
   updated?(before: Pod, pod: Pod): RefusalReason | undefined;
   /**
-   * Called when all handlers have admitted the pod, so that resources reserved for it are now used by it. The pod is
-   * among the active pods from the same turn of the event loop on.
+   * Notes that all handlers have admitted the pod, so that the resources reserved for the pod count as used by the pod.
+   * The pod is among the active pods from the same turn of the event loop on.
    */
   admitted?(pod: Pod): void;
   /**
-   * Releases the resources reserved for a pod that this handler admitted but that will not run. Not called after {@link
-   * admitted}.
+   * Releases the resources reserved for a pod that this handler admitted but that will not run. The method is not
+   * called after {@link admitted}.
    */
   release?(pod: Pod): void;
 }

@@ -4,8 +4,8 @@ import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
 
 /**
  * Calls each handler in turn. The first rejection decides, and the handlers before it release their reservations. A
- * handler that throws rejects the pod. Returns a promise only if a handler returns one. That promise never rejects: a
- * refused pod is a result with `admit: false`.
+ * handler that throws rejects the pod. Returns a promise only if a handler returns one. The promise never rejects: for
+ * a rejected pod it resolves to a result with `admit: false`.
  * @param signal if aborted, the pod is rejected and all reservations are released
  * @param onRecovery called when a recoverable rejection starts its recovery; if absent, recoverable rejections are
  * final
@@ -52,7 +52,9 @@ export function confirmAll(handlers: readonly AdmitHandler[], pod: Pod): void {
   for (const handler of handlers) handler.admitted?.(pod);
 }
 
-/** Calls `next` with a value, synchronously if the value is not a promise. */
+/**
+ * Calls `next` with the value, or with the result of the promise. The call is synchronous if `value` is not a promise.
+ */
 export function whenSettled<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return isPromise(value) ? value.then(next) : next(value);
 }

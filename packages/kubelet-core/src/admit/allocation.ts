@@ -6,8 +6,8 @@ import type { Pod, RuntimePodStatus } from '@node-agent/pod-spec';
  */
 export interface AllocationPort {
   /**
-   * Reads the allocations that an earlier process saved; called before anything else. Rejects if they cannot be read;
-   * the kubelet then does not run.
+   * Reads the allocations that an earlier process saved; called before all other methods. Rejects if the allocations
+   * cannot be read; the kubelet then does not run.
    */
   load(signal: AbortSignal): Promise<void>;
   /** Returns the pod with its allocated resources in place of the requested ones. */
@@ -22,20 +22,28 @@ export interface AllocationPort {
    */
   saved(uid: string): Promise<void>;
   forget(uid: string): void;
-  /** Forgets all pods except these. */
+  /** Forgets the allocations and resizes of all pods except those in `uids`. */
   retain(uids: ReadonlySet<string>): void;
-  /** Handles new pods that have an allocation. */
+  /**
+   * Handles new pods that have an allocation. If a pod's spec differs from its allocation, a resize of the pod becomes
+   * pending.
+   */
   added(pods: readonly Pod[]): readonly string[];
-  /** Handles a change of a pod that has an allocation. */
+  /**
+   * Handles a changed spec of a pod that has an allocation. The change may request a resize or revert a pending one.
+   */
   updated(before: Pod | undefined, pod: Pod): readonly string[];
-  /** Handles a status change of a pod that has an allocation. */
+  /**
+   * Handles a status change of a pod that has an allocation. If the pod now holds fewer resources, pending resizes are
+   * retried.
+   */
   reconciled(before: Pod | undefined, pod: Pod): readonly string[];
-  /** Retries waiting resizes, because resources may have become free. */
+  /** Retries pending resizes, because resources may have become free. */
   retry(trigger: 'pods_added' | 'pods_removed' | 'pod_terminated'): readonly string[];
-  /** Retries overdue resizes; called periodically. */
+  /** Retries resizes that have been pending for long; called periodically. */
   retryOverdue(): readonly string[];
   /**
-   * Called before each sync of the pod.
+   * Updates the condition of the pod's resize (in progress or completed); called before each sync of the pod.
    * @param pod the pod with its allocated resources
    */
   observe(pod: Pod, status: RuntimePodStatus): void;
@@ -44,7 +52,7 @@ export interface AllocationPort {
    * @param pod the pod with its allocated resources
    */
   failed(pod: Pod, message: string): void;
-  /** Handles the termination of a pod. */
+  /** Drops the pending resize of a terminated pod. */
   ended(uid: string): void;
 }
 

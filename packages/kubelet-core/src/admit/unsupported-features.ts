@@ -1,7 +1,9 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
 import type { AdmitResult } from './admit-handler.ts';
 
-/** Features that this kubelet supports besides running containers. Each is implemented by its own manager. */
+/**
+ * Features that this kubelet supports besides running containers. Each feature is implemented by a manager of its own.
+ */
 export interface PodFeatures {
   readonly probes: boolean;
   readonly lifecycleHooks: boolean;

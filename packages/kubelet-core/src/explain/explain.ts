@@ -38,7 +38,7 @@ export interface PodExplanation {
 /** Inputs of {@link explainPod} besides the pod. */
 export interface ExplainContext extends Omit<WaitContext, 'steps'> {
   readonly nowMs: number;
-  /** Steps of the pod that the journal recorded. */
+  /** Steps of the pod that the journal has recorded. */
   readonly noted: readonly PodStep[];
   /** Whether the pod is terminating. */
   readonly isEnding: boolean;

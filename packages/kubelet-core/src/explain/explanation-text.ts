@@ -6,7 +6,7 @@ import { nothingNext } from './pod-cause.ts';
 import type { PodStep } from './pod-journal.ts';
 import type { PodWait } from './pod-waits.ts';
 
-/** The printed part of an event about a pod. */
+/** Fields of a pod event that an explanation prints. */
 export interface RecordedEvent {
   readonly type: string;
   readonly reason: string;
@@ -15,7 +15,7 @@ export interface RecordedEvent {
   readonly lastAtMs: number;
 }
 
-/** The printed part of a probe's explanation (`ProbeExplanation` of `@node-agent/prober`). */
+/** Fields of a probe's explanation that are printed (`ProbeExplanation` of `@node-agent/prober`). */
 interface ProbeView {
   readonly kind: string;
   readonly container: string;
@@ -25,7 +25,7 @@ interface ProbeView {
   readonly last?: readonly { readonly atMs: number; readonly result: string; readonly output: string }[];
 }
 
-/** The printed part of eviction's explanation (`EvictionExplanation` of `@node-agent/eviction`). */
+/** Fields of eviction's explanation that are printed (`EvictionExplanation` of `@node-agent/eviction`). */
 interface EvictionView {
   readonly thresholds?: readonly {
     readonly threshold: string;
@@ -61,7 +61,8 @@ export function podExplanationText(
     evictions = [],
     events = [],
   } = explanation;
-  // If there are causes, they already contain the reason and message.
+  // The causes already contain the reason and message of the pod's status, so these are printed only if there is no
+  // cause.
   const why = causes.length > 0 ? [] : [reason, message].flatMap((text) => (text ? oneLine(text) : []));
   const rest = [
     `Pod ${pod.namespace}/${pod.name} is ${phase ?? 'without a status yet'}${why.length > 0 ? ` (${why.join(': ')})` : ''}`,
@@ -108,7 +109,7 @@ export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeE
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-/** Formats the state of the eviction thresholds; further fields are printed as JSON. */
+/** Formats the state of the eviction thresholds. Other fields of the explanation are formatted as JSON. */
 function evictionLines({ thresholds = [], ...rest }: EvictionView): readonly string[] {
   const lines = thresholds.map(({ threshold, available = 'unknown amount', capacity, met }) => {
     const of = capacity === undefined ? '' : ` of ${capacity}`;
@@ -119,7 +120,7 @@ function evictionLines({ thresholds = [], ...rest }: EvictionView): readonly str
   return [...lines, ...others.map(([name, value]) => oneLine(`${name}: ${JSON.stringify(value)}`))];
 }
 
-/** @param none text for an empty section; if absent, an empty section is omitted */
+/** @param none text that is printed for an empty section; if absent, an empty section is omitted */
 function section(title: string, lines: readonly string[], none?: string): readonly string[] {
   if (lines.length > 0) return [`${title}:`, ...lines.map((line) => `  ${line}`), ''];
   return none === undefined ? [] : [`${title}: ${none}`, ''];

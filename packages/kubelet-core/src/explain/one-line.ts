@@ -7,7 +7,8 @@ export function oneLine(text: string): string {
 }
 
 /**
- * Minimum length of a repetition that is replaced. Shorter texts, such as names, reasons and paths, may be repeated.
+ * Minimum length of a repeated text that is replaced. Shorter texts, such as names, reasons and paths, may be printed
+ * again.
  */
 const MIN_REPEATED = 48;
 

@@ -8,7 +8,7 @@ import type { PodWait } from './pod-waits.ts';
 /** Terminated state of a container in the pod's status. */
 type Terminated = NonNullable<NonNullable<ContainerStatus['state']>['terminated']>;
 
-/** The part of a probe's explanation that is used here (`ProbeExplanation` of `@node-agent/prober`). */
+/** Fields of a probe's explanation from which causes are derived (`ProbeExplanation` of `@node-agent/prober`). */
 interface ProbeView {
   readonly container: string;
   readonly kind: string;
@@ -48,8 +48,8 @@ const SIGNALS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Returns why a pod is not in the desired state, one line per cause, the most specific cause first. Example:
- * `c: OOMKilled (exit 137), memory limit 20Mi, 2 restarts; next restart in 5 s`. Empty if nothing is wrong.
+ * Returns why a pod is not in the desired state, one line per cause, the most specific cause first. Example: `c:
+ * OOMKilled (exit 137), memory limit 20Mi, 2 restarts; next restart in 5 s`. The list is empty if nothing is wrong.
  */
 export function podCauses(pod: Pod, context: CauseContext): readonly string[] {
   const phase = pod.status?.phase;
@@ -57,7 +57,8 @@ export function podCauses(pod: Pod, context: CauseContext): readonly string[] {
   if (phase === 'Failed') return failedCauses(pod, context);
   const ofPod = context.waits.filter(({ what }) => WHOLE_POD_WAIT.test(what));
   const ofContainers = containersOf(pod).flatMap((one) => containerCause(pod, one, context) ?? []);
-  // Waits of containers are omitted if nothing more specific is known: they are printed as waits anyway.
+  // Generic waits of containers are not repeated as causes, because the explanation lists all waits in a section of
+  // their own.
   const others = context.waits.filter((wait) => !ofPod.includes(wait) && !wait.what.startsWith('container '));
   return [...ofPod.map((wait) => waitText(wait, context)), ...ofContainers, ...others.map((w) => waitText(w, context))];
 }
@@ -172,12 +173,12 @@ function exitText({ exitCode, reason, message }: Terminated): string {
 
 /**
  * Returns `killed by liveness probe (HTTP 500, 2 of 2 failures)` if the kubelet killed the container because of a
- * failed probe. This is the case if the last probe results while the container ran are as many failures as the probe's
- * threshold. Without probe results, the journal's entry about the failed probe counts.
+ * failed probe. A probe killed the container if its last `failureThreshold` results during the container's run are
+ * failures, or if the journal recorded a failure of the probe during that run.
  */
 function probeThatKilled(spec: Container, end: Terminated, context: CauseContext): string | undefined {
   const fromMs = timeOf(end.startedAt);
-  // API timestamps have whole seconds.
+  // API timestamps have whole seconds, so the container may have terminated up to 999 ms after `finishedAt`.
   const toMs = timeOf(end.finishedAt) + 999;
   const ran = (ms: number): boolean => ms >= fromMs && ms <= toMs;
   for (const kind of ['startup', 'liveness'] as const) {

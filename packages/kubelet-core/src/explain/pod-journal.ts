@@ -12,13 +12,15 @@ export type PodStepName =
   /** The kubelet decides whether the pod may run here. */
   | 'Admission'
   /**
-   * A device plugin allocates devices for a container, or the pod waits for an older pod that must give up its devices.
+   * A device plugin allocates devices for a container, or the pod waits until an older pod has released its devices.
    */
   | 'Devices'
   /** DRA drivers prepare the pod's ResourceClaims. */
   | 'PrepareClaims'
   | 'Cgroup'
-  /** The pod's directories are created and its volumes are mounted, including the wait for its turn. */
+  /**
+   * The pod's directories are created and its volumes are mounted, including the wait until other pods are prepared.
+   */
   | 'Volumes'
   /** The pod's sandbox and network are set up. */
   | 'Sandbox'
@@ -84,7 +86,7 @@ export interface PodJournalPort {
    */
   begin(uid: string, step: PodStepName, detail?: StepDetail): EndStep;
   /**
-   * Records a step around `work`.
+   * Records a step that lasts as long as `work`.
    * @param signal if aborted, the step counts as cancelled, whatever error it failed with
    */
   during<T>(
@@ -96,13 +98,16 @@ export interface PodJournalPort {
   ): Promise<T>;
 }
 
-/** A step and its order among steps that started in the same millisecond. */
+/** A recorded step and its order among steps that started in the same millisecond. */
 interface Kept {
   readonly order: number;
   readonly step: PodStep;
 }
 
-/** A step that is being written. Its fields are set one by one: a pod start has dozens of steps, and spreads cost most. */
+/**
+ * A step under construction. The journal assigns its fields one by one, because a pod start has dozens of steps and
+ * object spreads took most of the time.
+ */
 type Draft = { -readonly [K in keyof PodStep]: PodStep[K] };
 
 /** Maximum number of steps kept per pod: enough for 20 containers. */
@@ -110,13 +115,14 @@ const MAX_STEPS = 160;
 const MAX_MESSAGE = 500;
 
 /**
- * Steps that run at every sync. A repetition after success changes nothing, so the record of the original step is kept.
+ * Steps that run at every sync. If such a step is repeated successfully, nothing has changed, so the record of its
+ * first success is kept.
  */
 const REPEATED_STEPS: ReadonlySet<PodStepName> = new Set(['Cgroup', 'Volumes']);
 
 /**
- * Keeps the steps of each pod, for explanations of pods: the newest of each step and target. Bounded
- * per pod. Steps are kept only for pods that were announced with {@link known} and not yet forgotten (K4).
+ * Keeps the steps of each pod for explanations: the newest attempt of each step and target. The number of steps per pod
+ * is bounded. Steps are kept only for pods that were announced with {@link known} and not yet forgotten (K4).
  */
 export class PodJournal implements PodJournalPort {
   readonly #clock: Pick<Clock, 'now'>;
@@ -169,7 +175,7 @@ export class PodJournal implements PodJournalPort {
     if (entry === undefined) return () => undefined;
     return (failure) => {
       const steps = this.#pods.get(uid);
-      // The step was started again in the meantime, or the pod was forgotten.
+      // Ignores the end of a step that was started again in the meantime, or whose pod was forgotten.
       if (steps?.get(key) !== entry) return;
       const hasFailed = failure !== undefined && failure.cancelled !== true;
       if (!hasFailed && before?.step.outcome === 'done' && REPEATED_STEPS.has(step)) {
@@ -198,7 +204,9 @@ export class PodJournal implements PodJournalPort {
     }
   }
 
-  /** @returns the kept step; `undefined` if no steps are kept for the pod */
+  /**
+   * Stores a step as the newest one. @returns the stored step; `undefined` if the journal keeps no steps for the pod
+   */
   #put(uid: string, key: string, step: Draft): Kept | undefined {
     const steps = this.#pods.get(uid);
     if (steps === undefined) return undefined;
@@ -207,7 +215,8 @@ export class PodJournal implements PodJournalPort {
     const kept = { order: this.#order, step };
     if (before !== undefined) {
       step.times = (before.step.times ?? 1) + 1;
-      // Appended at the end, so the first entry is the least recently updated one.
+      // The step is inserted again at the end of the map, so that the map's first entry is the least recently updated
+      // one.
       steps.delete(key);
     }
     steps.set(key, kept);
@@ -221,8 +230,8 @@ export class PodJournal implements PodJournalPort {
       steps.delete(key);
       return;
     }
-    // All kept steps are in progress. This happens only with more containers than any real pod has; the bound still
-    // holds.
+    // All kept steps are in progress, which no real pod has enough containers for. Removing the first step still keeps
+    // the bound.
     steps.delete(steps.keys().next().value ?? '');
   }
 }
@@ -246,7 +255,9 @@ function endedStep(begun: PodStep, failure: Parameters<EndStep>[0], endedAtMs: n
   return ended;
 }
 
-/** Returns the `explanation` of an error that has one, because its message may have to keep upstream's wording. */
+/**
+ * Returns the error's `explanation`, if it has one, instead of its message, which may have to keep upstream's wording.
+ */
 function reasonOf(error: unknown): string {
   const explained = error instanceof Error && 'explanation' in error ? error.explanation : undefined;
   return typeof explained === 'string' ? explained : errorText(error);

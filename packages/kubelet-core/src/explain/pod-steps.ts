@@ -2,7 +2,7 @@ import { isTerminalPhase, type Pod, type PodStatus, type RuntimePodStatus } from
 import { timeOf } from '../pods/api-time.ts';
 import type { PodJournal, PodStep, PodStepName } from './pod-journal.ts';
 
-/** A step that is still to come. */
+/** A future step of a pod. */
 export interface PlannedStep {
   readonly step: PodStepName;
   readonly target?: string;
@@ -17,7 +17,8 @@ export function noteConditions(journal: Pick<PodJournal, 'mark' | 'steps'>, pod:
   for (const { type, status: value, lastTransitionTime } of status.conditions ?? []) {
     if (value !== 'True' || !REPORTED_CONDITIONS.includes(type)) continue;
     const noted = journal.steps(uid).find(({ step, target }) => step === 'Condition' && target === type);
-    // Transition times have whole seconds.
+    // Transition times have whole seconds, so a recorded condition is older only if its time is below the transition
+    // time.
     if (noted === undefined || noted.startedAtMs < timeOf(lastTransitionTime)) {
       journal.mark(uid, 'Condition', { target: type });
     }
@@ -78,7 +79,7 @@ function isBefore({ step, startedAtMs }: PodStep, seenAtMs: number | undefined):
 
 /**
  * Returns the next steps in order, without those in progress: the steps until the pod's containers run and are ready,
- * or, for a terminating pod, until the pod is gone. Empty if nothing is left to do.
+ * or, for a terminating pod, until the pod is gone. The list is empty if nothing is left to do.
  */
 export function nextSteps(
   pod: Pod,

@@ -66,14 +66,15 @@ export function podWaits(pod: Pod, context: WaitContext): readonly PodWait[] {
     const { startedAtMs, endedAtMs, message } = step;
     const detail = message === undefined ? '' : `: ${message}`;
     if (step.step === 'StatusSent') {
-      // Every status update takes a moment, so only late ones count.
+      // Every status update takes a moment, so only an update that is older than `STATUS_LATE_MS` is reported as a
+      // wait.
       const isLate = endedAtMs === undefined && nowMs - startedAtMs >= STATUS_LATE_MS;
       if (isLate) waits.push({ what: 'status: the API server has not confirmed the status yet', sinceMs: startedAtMs });
       else if (step.outcome === 'failed') {
         waits.push({ what: `status: the API server did not receive the status${detail}`, sinceMs: startedAtMs });
       }
     } else if (endedAtMs === undefined) {
-      // Admission was added above.
+      // The wait for admission was already added above, so the `Admission` step is skipped here.
       if (step.step !== 'Admission') waits.push({ what: `${openStepName(step)}${detail}`, sinceMs: startedAtMs });
     }
   }

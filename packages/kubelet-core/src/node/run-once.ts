@@ -19,8 +19,8 @@ type Components = Pick<Dependencies, 'clock' | 'admitHandlers' | 'runtime'> & {
 };
 
 /**
- * Delay before the first retry; it doubles with each retry (1 s, 2 s, 4 s, ...). After `MAX_RETRIES` the pod is given
- * up.
+ * Delay before the first retry; it doubles with each retry (1 s, 2 s, 4 s, ...). After `MAX_RETRIES` retries, the
+ * result of the pod is an error.
  */
 const FIRST_DELAY_MS = 1000;
 const MAX_RETRIES = 10;

@@ -13,7 +13,7 @@ export class RuntimeWatch {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #state: RuntimeState;
-  /** Ends the pause between two requests. */
+  /** Ends the pause between two status requests. */
   #poke: () => void = () => {};
 
   constructor(
@@ -31,7 +31,7 @@ export class RuntimeWatch {
     try {
       this.#state.update(await this.#runtime.status(signal));
     } catch (err) {
-      // Logged once per reason, because an unavailable runtime is queried every second.
+      // A failed request is logged only if its reason changed, because an unavailable runtime is queried every second.
       const reason = errorText(err);
       if (!signal.aborted && reason !== this.#state.silence) {
         this.#logger.error({ err }, 'Container runtime sanity check failed');
@@ -40,7 +40,7 @@ export class RuntimeWatch {
     }
   }
 
-  /** Requests the status without waiting for the end of the period, because the runtime may have gone. */
+  /** Requests the status without waiting for the end of the period, because the runtime may no longer respond. */
   checkNow(): void {
     this.#poke();
   }
@@ -64,7 +64,7 @@ export class RuntimeWatch {
     } while (await this.#pause(restMs, signal));
   }
 
-  /** Waits for the time or for {@link checkNow}. Returns `false` if `signal` is aborted first. */
+  /** Waits until the time has passed or {@link checkNow} is called. Returns `false` if `signal` is aborted first. */
   async #pause(restMs: number, signal: AbortSignal): Promise<boolean> {
     using pause = linkAbort(signal);
     this.#poke = () => pause.abort();

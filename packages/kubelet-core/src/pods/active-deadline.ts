@@ -37,7 +37,8 @@ export function podsPastDeadline({
   clock,
 }: DeadlineComponents): readonly Pod[] {
   return podManager.getPods().filter((pod) => {
-    // Almost no pod has a deadline. This check runs every second and must be cheap for pods without a deadline.
+    // Almost no pod has a deadline. The check for expired deadlines runs every second and must be cheap for pods
+    // without a deadline.
     if (pod.spec.activeDeadlineSeconds === undefined) return false;
     const { uid } = pod.metadata;
     if (admissions.isUndecided(uid) || workers.isPodTerminationRequested(uid)) return false;

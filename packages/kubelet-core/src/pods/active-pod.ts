@@ -1,8 +1,8 @@
 import { isTerminalPhase, type Pod } from '@node-agent/pod-spec';
 
 /**
- * Facts, besides the pod itself, that decide whether the pod holds resources of the node. The rules read only the facts
- * that they need, because they are applied to all pods.
+ * Facts, besides the pod itself, that decide whether the pod holds resources of the node. Each fact is read only if a
+ * rule needs it, because the rules are applied to all pods.
  */
 export interface PodHolding {
   /** Whether the pod worker knows that the pod has terminated. */
@@ -18,8 +18,8 @@ export interface PodHolding {
 }
 
 /**
- * Returns whether an inactive pod can become active again only if its source shows it again or its UID is reused. This
- * is so if the phase is terminal and the pod never had an allocation or has terminated completely.
+ * Returns whether an inactive pod can become active again only if its source shows it again or its UID is reused.
+ * Returns true if the phase is terminal and the pod never had an allocation or has terminated completely.
  */
 export function staysInactive(pod: Pod, holding: PodHolding): boolean {
   return isTerminal(pod, holding) && (holding.isFinished || !holding.hasAllocation);

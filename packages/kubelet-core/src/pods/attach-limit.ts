@@ -9,8 +9,8 @@ export function isAttachLimit(error: unknown): error is Error {
 }
 
 /**
- * Returns whether the pod is rejected for the error. Returns false for a pod with running containers: it would be shown
- * as failed while they run (S2). Upstream rejects it nevertheless.
+ * Returns whether the pod is rejected for the error. Returns false for a pod with running containers, because the API
+ * must not show the pod as failed while containers run (S2). Upstream also rejects a pod with running containers.
  */
 export function isRejected(error: unknown, { containers }: Pick<RuntimePodStatus, 'containers'>): error is Error {
   return isAttachLimit(error) && !containers.some(({ state }) => state === 'running');

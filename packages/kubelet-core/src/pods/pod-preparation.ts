@@ -9,10 +9,13 @@ import { isAttachLimit } from './attach-limit.ts';
 
 /**
  * Number of pods that are prepared concurrently. In a batch of pods, the first pods should start their containers while
- * later pods wait. Preparing all pods first would delay all of them.
+ * later pods wait. Preparing all pods first would delay the containers of every pod.
  */
 const PREPARED_AT_ONCE = 4;
-/** A preparation that takes longer no longer occupies a slot: its volume may hang or wait for a secret (C7). */
+/**
+ * Time after which a preparation no longer counts towards `PREPARED_AT_ONCE`, in ms: its volume may hang or wait for a
+ * secret (C7).
+ */
 const PREPARATION_OVERDUE_MS = 100;
 
 interface Components {
@@ -41,9 +44,9 @@ export class PodPreparation {
 
   /**
    * Prepares a pod for its containers. The pod's allocation must be on disk before anything in the runtime changes and
-   * before its sandbox is created. If the pod has nothing in the runtime yet, its cgroup and volumes are prepared in
-   * parallel. If the kubelet is killed before the allocation is saved, the restarted kubelet admits the pod again and
-   * reuses cgroup and volumes.
+   * before its sandbox is created. If the runtime has no sandbox or container of the pod yet, the allocation is saved
+   * while the cgroup and then the volumes are prepared. If the kubelet is killed before the allocation is saved, the
+   * restarted kubelet admits the pod again and reuses cgroup and volumes.
    * @returns the pod's current runtime status
    */
   async prepare(pod: Pod, lastStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
@@ -92,7 +95,7 @@ export class PodPreparation {
     try {
       await volumes.waitForAttachAndMount(pod, signal);
     } catch (err) {
-      // The rejection of the pod has an event of its own.
+      // No mount event is recorded in this case, because the pod is rejected and the rejection has its own event.
       if (isAttachLimit(err)) throw err;
       // The events of the volumes already contain all details of an error that has `isReported`.
       if (!signal.aborted && !(err instanceof Error && 'isReported' in err && err.isReported === true)) {

@@ -61,21 +61,21 @@ type Components = Pick<
   readonly podCgroups: Pick<PodCgroups, 'ensure' | 'destroy' | 'readLimits'>;
   /** Called when a pod is rejected after its admission, with the reason. */
   readonly onRejected: (reason: string) => void;
-  /** Syncs the pod again, so that its status shows what was changed. */
+  /** Requests another sync of the pod, so that the pod's status shows what was changed. */
   readonly syncAgain: (uid: string) => void;
 };
 
 /**
- * Implements the four steps of pod workers. Each is one idempotent pass that compares the actual state and performs
- * what is missing (`SyncPod` and the related methods in `pkg/kubelet/kubelet.go`).
+ * Implements the four steps of pod workers. Each step is idempotent: it compares the pod's actual state with the
+ * desired state and performs what is missing (`SyncPod` and the related methods in `pkg/kubelet/kubelet.go`).
  */
 export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
   readonly #preparation: PodPreparation;
   readonly #starts: StartMetrics;
   /**
-   * Pods whose sandbox became ready during the current sync, so the sync's input does not show it; each with the timer
-   * that shows it in the API.
+   * Timers of the pods whose sandbox became ready during their current sync. When its timer fires, the pod's status in
+   * the API is updated to show the sandbox as ready.
    */
   readonly #sandboxReadyTimers = new Map<string, Timer>();
   /** Status of each terminating pod from before its termination. */
@@ -108,10 +108,10 @@ export class KubeletPodSyncer implements PodSyncer {
     if (isTerminalPhase(podStatus.phase)) return { isTerminal: true };
 
     // Running containers are probed, as after a restart, even if the pod's hooks, volumes or network are delayed.
-    // Upstream waits for them.
+    // Upstream waits for hooks, volumes and network first.
     if (lastStatus.containers.some(({ state }) => state === 'running')) this.#deps.probes?.addPod(pod);
     const givenStatus = await this.#finishStarts(pod, lastStatus, signal);
-    // The pod has terminated while a hook ran, so nothing of it may start any more (S2).
+    // The pod has terminated while a hook ran, so none of its containers may start any more (S2).
     if (givenStatus === undefined) return { isTerminal: true };
 
     const networkError = runtimeState.networkError();
@@ -136,7 +136,7 @@ export class KubeletPodSyncer implements PodSyncer {
       this.#sandboxReadyTimers.get(uid)?.cancel();
       becameReady = this.#sandboxReadyTimers.delete(uid);
     });
-    // The cache is refreshed now, without waiting for an event or the next relist (P7).
+    // A refresh of the pod's runtime status is requested now, instead of waiting for an event or the next relist (P7).
     if (result.results.length > 0 || result.isOutdated) pleg.hint(pod.metadata.uid);
     const resizes = result.results.filter(({ action }) => action === 'ResizePodInPlace');
     for (const { error } of resizes) if (error !== undefined) allocation.failed(pod, error.message);
@@ -172,8 +172,8 @@ export class KubeletPodSyncer implements PodSyncer {
   }
 
   /**
-   * Notes that the sandbox and network of a pod are ready during its sync. If the images take long, the pod's status
-   * shows it.
+   * Notes that the sandbox and network of a pod are ready during its sync. If the image pulls take long, the pod's
+   * status shows the ready sandbox before the containers start.
    */
   sandboxReady(pod: Pod): void {
     const { clock, status } = this.#deps;
@@ -214,8 +214,8 @@ export class KubeletPodSyncer implements PodSyncer {
     const { clock, status, podCache, probes, allocation, podCgroups } = this.#deps;
     const pod = allocation.allocated(wanted);
     const { uid } = pod.metadata;
-    // The final status shows the limits of the cgroup, so they are read while the cgroup exists. If the pod ran for
-    // less than a sync interval, its limits may not have been read yet.
+    // The final status shows the limits of the pod's cgroup, so the limits are read while the cgroup exists. If the pod
+    // ran for less than a sync interval, its limits may not have been read yet.
     const limitsRead = podCgroups.readLimits(pod, signal);
     limitsRead.catch(() => undefined);
     const before = this.#generate(pod, runtimeStatus, false);
@@ -227,7 +227,7 @@ export class KubeletPodSyncer implements PodSyncer {
     if (runtimeStatus.containers.some(({ state }) => state === 'running')) probes?.addPod(pod);
     probes?.stopLivenessAndStartup(uid);
     this.#statusRefreshers.set(uid, (seen) => {
-      // The final state is shown once all containers have stopped (S2).
+      // The final state is not shown before all containers have stopped (S2).
       if (stillRunning(seen).length === 0) return;
       const ending = this.#generate(pod, withDataFromBeforeStopping(seen, runtimeStatus), false);
       status.setPodStatus(pod, podStatusFn ? podStatusFn(ending) : ending);
@@ -239,8 +239,8 @@ export class KubeletPodSyncer implements PodSyncer {
     probes?.removePod(uid);
     await limitsRead;
 
-    // The pod is read from the runtime again, because the status must show how the containers terminated. The pod's
-    // resources are released based on this reading, too.
+    // The pod is read from the runtime again, because the status must show how the containers terminated. The release
+    // of the pod's resources is also based on this status.
     const read = await podCache.getNewerThan(uid, stoppedAtMs, signal);
     const stopped = withDataFromBeforeStopping(read, runtimeStatus);
     const running = stillRunning(stopped);

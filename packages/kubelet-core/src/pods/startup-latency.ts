@@ -24,7 +24,8 @@ export class StartupLatency {
   readonly #firstWithNetwork: Gauge;
   #hasFirstWithNetwork = false;
   /**
-   * Image pulls of the pods that are starting; `left out` for pods that were already measured or are never measured.
+   * Image pulls of the pods that are starting. The value is `left out` for pods that were already measured or are never
+   * measured.
    */
   readonly #pods = new Map<string, Pull[] | 'left out'>();
 
@@ -63,7 +64,10 @@ export class StartupLatency {
     }
   }
 
-  /** Records that an image pull for a pod has ended, with any outcome. Both times are of the monotonic clock. */
+  /**
+   * Records that an image pull for a pod has ended, with any outcome. The start and end times are of the monotonic
+   * clock.
+   */
   pulled(podUid: string, startedAtMs: number, endedAtMs: number): void {
     const pulls = this.#pods.get(podUid);
     if (Array.isArray(pulls)) pulls.push({ startedAtMs, endedAtMs });

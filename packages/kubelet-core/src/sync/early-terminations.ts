@@ -26,7 +26,7 @@ export class EarlyTerminations {
 
   /**
    * Handles a pod that its source has removed while not all sources are ready.
-   * @returns whether the pod is terminated nevertheless
+   * @returns whether the pod is terminated although not all sources are ready
    */
   podRemoved(pod: Pod): boolean {
     if (this.#hasStarted(pod)) {
@@ -37,7 +37,7 @@ export class EarlyTerminations {
     return true;
   }
 
-  /** Terminates the removed pods that were not added again, because all sources are ready. */
+  /** Terminates the pods that were removed early and not added again; called once all sources are ready. */
   terminateAll(): void {
     const { podManager, workers } = this.#components;
     for (const [uid, pod] of this.#removed) {

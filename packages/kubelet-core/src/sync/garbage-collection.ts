@@ -22,8 +22,8 @@ export interface GarbageCollectionOptions {
 /**
  * Runs the garbage collection of containers and images, each at its own interval, until `signal` is aborted
  * (`StartGarbageCollection` in `pkg/kubelet/kubelet.go`). The first runs wait until all pod sources have reported, but
- * at most one interval. Otherwise containers of pods that are not known yet could be removed (P5). If image ages are
- * kept over restarts, the images of these pods would also be removed after a reboot, as old and unused.
+ * at most one interval. Without the wait, containers of pods that are not known yet could be removed (P5). If image
+ * ages are kept over restarts, the images of these pods would also be removed after a reboot, as old and unused.
  */
 export async function collectGarbage(
   components: GarbageCollectionComponents,

@@ -63,7 +63,7 @@ export class Housekeeper {
     const nowMs = clock.monotonic();
     const repair = nowMs - this.#lastMs >= REPAIR_MS;
     if (!this.#isPassDue && !repair) return undefined;
-    // Events from now on are for the next pass.
+    // Requests that arrive from now on make the next pass due.
     this.#isPassDue = false;
     this.#startedMs = nowMs;
     const pods = await this.#untilDone(async () => {
@@ -86,7 +86,7 @@ export class Housekeeper {
     if (durationMs > WARNING_MS) logger.warn({ durationMs }, 'Housekeeping took longer than expected');
   }
 
-  /** Makes a pass that fails due again. */
+  /** Runs one half of a pass. If the half fails, the pass becomes due again. */
   async #untilDone<T>(half: () => Promise<T>): Promise<T> {
     try {
       return await half();

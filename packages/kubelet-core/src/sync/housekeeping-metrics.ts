@@ -2,8 +2,8 @@ import { isStaticPod, type Pod } from '@node-agent/pod-spec';
 import type { Counter, Gauge, Metrics } from '@node-agent/telemetry';
 
 /**
- * Reasons that are counted by name, as upstream does. All other resources are counted together, otherwise the metric
- * would have one series per resource name.
+ * Rejection reasons that the metric counts by name, as upstream does. Reasons about other resources are counted
+ * together, because the metric would otherwise have one series per resource name.
  */
 const COUNTED_REASONS: ReadonlySet<string> = new Set([
   'AppArmor',

@@ -52,7 +52,7 @@ export interface UidsToKeep {
    * Upstream drops the status of a pod as soon as the pod leaves the configuration.
    */
   readonly withStatus: ReadonlySet<string>;
-  /** UIDs of the pods that may still run. Their probes continue; all others stop. */
+  /** UIDs of the pods that may still run. The probes of these pods continue; the probes of all other pods stop. */
   readonly withProbes: ReadonlySet<string>;
 }
 

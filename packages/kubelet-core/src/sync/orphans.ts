@@ -16,7 +16,7 @@ export function cleanUpOrphans(
   signal: AbortSignal,
 ): void {
   volumes.cleanupOrphanedPodDirs(isKnown, signal).catch((err: unknown) => {
-    // Retried in the next pass.
+    // The clean-up of the directories is retried in the next housekeeping pass.
     if (!signal.aborted) logger.error({ err }, 'Failed cleaning up orphaned pod directories');
   });
   podCgroups.removeOrphans(isKnown, signal);

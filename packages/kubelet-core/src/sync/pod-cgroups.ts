@@ -105,7 +105,8 @@ export class PodCgroups {
       this.#listed = await cgroups.pods(signal);
     } catch (err) {
       if (signal.aborted) throw err;
-      // Pods are still started and terminated. The list is read again in the next pass.
+      // A failed listing does not prevent pods from being started or terminated. The cgroups are listed again in the
+      // next pass.
       logger.error({ err }, 'Failed to list the cgroups of pods');
     }
   }
@@ -124,7 +125,7 @@ export class PodCgroups {
       this.#removing.add(uid);
       this.#removeOrphan(uid, isKnown, signal)
         .catch((err: unknown) => {
-          // Retried in the next pass.
+          // The removal of the cgroup is retried in the next housekeeping pass.
           if (!signal.aborted) logger.warn({ podUid: uid, err }, 'Failed to destroy orphaned pod cgroup');
         })
         .finally(() => this.#removing.delete(uid));

@@ -41,8 +41,8 @@ export interface PodCleanupsComponents
 
 /**
  * Performs housekeeping passes: reconciles the pod workers, the statuses, the runtime and the disk with the desired
- * pods (`HandlePodCleanups` in `pkg/kubelet/kubelet_pods.go`). {@link planHousekeeping} has the decisions; the
- * `Housekeeper` decides when a pass is due.
+ * pods (`HandlePodCleanups` in `pkg/kubelet/kubelet_pods.go`). {@link planHousekeeping} decides what a pass changes;
+ * the `Housekeeper` decides when a pass is due.
  */
 export class PodCleanups {
   readonly #deps: PodCleanupsComponents;
@@ -60,7 +60,7 @@ export class PodCleanups {
     const { podManager, workers, uids, active, early, updates, status, probes } = this.#deps;
     const pods = podManager.getPods();
     for (const { metadata } of pods) active.add(metadata.uid);
-    // Finished workers are forgotten only here, so every pod that was desired since the list was read still has a
+    // Only this method forgets finished workers, so every pod that was desired since the list was read still has a
     // worker. A listed pod without a worker is therefore an orphan (P6), and pods stopped since the list was read are
     // known to be terminated.
     const runningPods = listed.filter((pod) => mayRun(pod) && !workers.isPodKnownTerminated(pod.uid));
@@ -90,7 +90,7 @@ export class PodCleanups {
   }
 
   /**
-   * Restarts terminated static pods that are desired again (P3), although some sources are not ready. This includes
+   * Restarts terminated static pods that are desired again (P3), although some sources are not ready. Also restarts
    * static pods that only the runtime knew when they terminated. A static pod must not wait for the other pod sources,
    * because a source may depend on the static pod. The pod can be the API server itself, whose manifest was changed and
    * changed back (F4).
@@ -111,8 +111,8 @@ export class PodCleanups {
 
   /**
    * Restarts pods whose UIDs are reused. A reused UID is a new pod: no state of the first instance may be attributed to
-   * the second (P3, S5). Resources admitted for the first instance, including devices, are gone, so the pod is admitted
-   * again (N1, N8). Upstream starts the pod without admission.
+   * the second (P3, S5). Resources admitted for the first instance, including devices, were released, so the pod is
+   * admitted again (N1, N8). Upstream starts the pod without admission.
    * @param withStatus UIDs whose statuses are kept, except those of `pods`
    */
   #restart(pods: readonly Pod[], withStatus: ReadonlySet<string>, signal: AbortSignal): void {

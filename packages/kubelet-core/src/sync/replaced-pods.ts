@@ -5,13 +5,13 @@ export interface UndesiredPod {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
-  /** Absent if unknown. */
+  /** Source of the pod; absent if unknown. */
   readonly source?: PodSource;
 }
 
 /**
  * Returns the undesired pods that are replaced: a static pod of the same full name and source is desired, and that
- * source has reported. These pods may be terminated before the other sources have reported (F1), because a pod never
+ * source has reported. Replaced pods may be terminated before the other sources have reported (F1), because a pod never
  * moves between sources (F2). One of the other sources is the API server, which may itself run in the static pod that
  * waits (F4).
  * @param desired all pods that the sources have reported so far

@@ -85,7 +85,8 @@ export class SyncHandler {
         isTerminating: workers.isPodTerminationRequested(uid),
       });
       if (next === 'admit') {
-        // Resources that an earlier process allocated count, even if the pod requests others by now.
+        // If an earlier process allocated resources to the pod, admission counts these, even if the pod's spec has
+        // changed since.
         admissions.admit([allocation.allocated(pod)], signal);
         continue;
       }
@@ -111,7 +112,7 @@ export class SyncHandler {
       const isDecided = !wasMirror && !admissions.isUndecided(pod.metadata.uid);
       if (isDecided) updates.syncUids(allocation.updated(before, pod));
       if (before !== undefined) this.#warnOf(before, pod);
-      // A pod that must terminate needs no admission; its worker stops whatever runs of it.
+      // A pod that must terminate needs no admission; its worker stops the pod's running containers.
       if (pod.metadata.deletionTimestamp !== undefined) admissions.withdraw(pod.metadata.uid);
       updates.update('update', pod, mirrorPod);
     }
@@ -151,8 +152,8 @@ export class SyncHandler {
   /**
    * Handles pods whose status changed in the API, usually because this kubelet has just written it. The pod worker is
    * updated only in two cases: another component changed a readiness gate, or the API shows the pod as terminated
-   * although its worker does not terminate it (another client or an earlier kubelet wrote that status; S1). Upstream
-   * notices the second case only at the pod's next sync.
+   * although its worker does not terminate the pod (S1). In the second case, another client or an earlier kubelet wrote
+   * the status. Upstream notices the second case only at the pod's next sync.
    */
   handlePodReconcile(pods: readonly Pod[]): void {
     const { podManager, podCache, containerGc, allocation, status, workers, updates } = this.#deps;
@@ -173,7 +174,7 @@ export class SyncHandler {
     }
   }
 
-  /** Stores a pod's newest version. Returns the pod to which an API pod belongs: for a mirror pod, its static pod. */
+  /** Stores a pod's newest version. @returns the pod and its mirror pod; for a mirror pod, its static pod */
   #store(how: 'addPod' | 'updatePod', pod: Pod): ReturnType<Dependencies['podManager']['getPodAndMirrorPod']> {
     const { podManager, startup, active } = this.#deps;
     podManager[how](pod);

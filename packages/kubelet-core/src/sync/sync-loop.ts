@@ -4,15 +4,18 @@ import type { RuntimeState } from '../node/runtime-state.ts';
 import type { HandlerFailures } from './loop-health.ts';
 
 const FIRST_WAIT_MS = 100;
-/** Upstream waits up to 5 s. A shorter wait lets pods be synced sooner after the runtime recovers (K2). */
+/**
+ * Maximum wait for the runtime, in ms. Upstream waits up to 5 s. A shorter wait lets pods be synced sooner after the
+ * runtime recovers (K2).
+ */
 const MAX_WAIT_MS = 1000;
 
 /** Options of {@link SyncLoop.consume}. */
 export interface ConsumeOptions {
   /**
    * Whether items are handled regardless of the runtime's health once the runtime has been healthy for the first time.
-   * For items that need no runtime and would be outdated when the runtime is healthy again. Before the runtime's first
-   * healthy state the source is not read.
+   * Set for items that need no runtime and would be outdated when the runtime is healthy again. Before the runtime's
+   * first healthy state the source is not read.
    */
   readonly always?: boolean;
 }
@@ -28,7 +31,7 @@ export class SyncLoop {
   #tail: Promise<unknown> = Promise.resolve();
   #lastEntryMs: number | undefined;
   readonly #failures = new Map<string, HandlerFailures>();
-  /** Whether the unhealthy runtime has been logged since the runtime was last healthy. */
+  /** Whether a log entry about the unhealthy runtime was written since the runtime was last healthy. */
   #skipping = false;
 
   constructor(clock: Clock, logger: Logger, runtimeState: RuntimeState) {
@@ -56,9 +59,9 @@ export class SyncLoop {
     { always = false }: ConsumeOptions = {},
   ): Promise<void> {
     const iterator = source[Symbol.asyncIterator]();
-    // The abort must also end the wait for a source that produces no items.
     if (always && !(await this.runtimeHealthy(signal))) return;
     while (!signal.aborted) {
+      // If `signal` is aborted, the wait for the next item must also end if the source produces none.
       const next = await unlessAborted(iterator.next(), signal);
       if (next === undefined || next.done) return;
       const { value } = next;

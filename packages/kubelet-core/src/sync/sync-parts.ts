@@ -55,7 +55,8 @@ export interface SyncParts {
 /** Makes the parts that handle the items of the sync loop. */
 export function makeSyncParts(components: SyncComponents): SyncParts {
   const uids = new UidLifetimes(components);
-  // Admission decides which pods may have a worker, and a decision updates the worker.
+  // A function, because the two objects need each other: admission decides which pods may have a worker, and a decision
+  // updates the worker.
   const isUndecided = (uid: string): boolean => admissions.isUndecided(uid);
   const active = new ActivePods({ ...components, isUndecided });
   const updates = new WorkerUpdates({ ...components, uids, isUndecided });

@@ -44,10 +44,10 @@ export interface InstanceFacts {
 
 /**
  * Returns whether the pod was already running when it was added, because an earlier kubelet started it. Two kinds of
- * pods are new instances although the cache shows them as running (N1, N9). First, a pod that this kubelet has
- * terminated, as long as the cache does not show that. Second, a static pod that arrives after the first list of its
- * source, because it was not desired in between. The second rule does not apply to the API server, whose first list may
- * be outdated.
+ * pods are new instances although the cache shows them as running (N1, N9). The first kind is a pod that this kubelet
+ * has terminated while the cache still shows it as running. The second kind is a static pod that arrives after the
+ * first list of its source, because the pod was not desired in between. The second rule does not apply to the API
+ * server, whose first list may be outdated.
  */
 export function continuesRunningPod({ hasWorker, wasTracked, isLateStatic, isRunning }: InstanceFacts): boolean {
   const isNewInstance = (wasTracked || isLateStatic) && !hasWorker;
@@ -71,7 +71,7 @@ export class UidLifetimes {
     this.#components = components;
   }
 
-  /** Tracks the UID until a housekeeping pass finds nothing of the pod. */
+  /** Tracks the UID until a housekeeping pass finds that no source, pod worker or runtime has the pod. */
   track(uid: string): void {
     this.#tracked.add(uid);
   }
@@ -84,13 +84,13 @@ export class UidLifetimes {
     return this.#tracked;
   }
 
-  /** Returns whether the UID is that of a pod that terminated here, while no pod worker has it again. */
+  /** Returns whether a pod with this UID has terminated on this node and no pod worker has the UID again. */
   isReused(uid: string): boolean {
     return this.#terminated.has(uid) && !this.#hasWorker(uid);
   }
 
   /**
-   * Handles a housekeeping pass, see {@link uidsAfterHousekeeping}.
+   * Updates the UIDs after a housekeeping pass, see {@link uidsAfterHousekeeping}.
    * @returns the UIDs whose state components must drop
    */
   retain(present: ReadonlySet<string>): readonly string[] {

@@ -5,7 +5,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { PodWorkersPort } from '../ports.ts';
 import type { UidLifetimes } from './uid-lifetimes.ts';
 
-/** Grace period of {@link WorkerUpdates.killOrphan}. */
+/** Grace period of {@link WorkerUpdates.killOrphan}, in seconds. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
 
 interface Components extends Pick<Dependencies, 'clock' | 'logger' | 'podManager' | 'apiStatusChanged' | 'mirrorPods'> {
@@ -28,8 +28,8 @@ export class WorkerUpdates {
   }
 
   /**
-   * Updates the pod's worker, if the pod may have one. After a change in its source, the pod is also compared with its
-   * API objects.
+   * Updates the pod's worker, if the pod may have one. If the pod's source has changed it, the pod's status and mirror
+   * pod in the API are also compared.
    */
   update(updateType: PodUpdateType, pod: Pod, mirrorPod: Pod | undefined): void {
     const { workers, uids, clock } = this.#components;
@@ -74,12 +74,12 @@ export class WorkerUpdates {
     this.handlePodSyncs(uids.flatMap((uid) => this.#components.podManager.getPodByUid(uid) ?? []));
   }
 
-  /** Retries waiting resizes, because resources may have become free. */
+  /** Retries pending resizes, because resources may have become free. */
   retryResizes(trigger: 'pods_added' | 'pods_removed' | 'pod_terminated'): void {
     this.syncUids(this.#components.allocation.retry(trigger));
   }
 
-  /** Retries resizes that have waited for long, although no resources are known to have become free. */
+  /** Retries resizes that have been pending for long, although no resources are known to have become free. */
   retryOverdueResizes(): void {
     this.syncUids(this.#components.allocation.retryOverdue());
   }

@@ -7,13 +7,13 @@ const MAX_BYTES = 1 << 20;
 /** Interval at which a hanging call checks whether its rule is still in the file. */
 const HANG_PERIOD_MS = 50;
 
-/** Reads the control file at each point of each call, and lets the faults happen that it describes. */
+/** Reads the control file at each point of each call, and injects the faults that the file describes. */
 export class FaultGate {
   readonly #path: string;
-  /** Uses of rules change the file, so they happen one after another. */
+  /** Last use of a rule. Each use changes the control file, so uses must follow one another. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** @param path '' for no control file */
+  /** @param path path of the control file; '' for none */
   constructor(path: string) {
     this.#path = path;
   }
@@ -32,7 +32,7 @@ export class FaultGate {
   }
 
   /**
-   * Lets the fault of a call happen, if there is one. @returns whether the response must be garbage
+   * Injects the fault of a call, if there is one. @returns whether the response must be garbage
    * @throws GrpcError of the fault
    */
   async pass(rpc: string, volumeId: string, at: FaultPoint): Promise<boolean> {

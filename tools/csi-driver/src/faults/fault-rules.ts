@@ -3,7 +3,7 @@ import type { Control, FaultPoint, FaultRule } from './control-file.ts';
 /** A call at a point at which a fault may happen. */
 export interface CallPoint {
   readonly rpc: string;
-  /** '' if the call concerns no volume. */
+  /** ID of the volume; '' if the call concerns no volume. */
   readonly volumeId: string;
   readonly at: FaultPoint;
 }
@@ -37,8 +37,8 @@ export function afterUse(control: Control, used: FaultRule): Control {
 }
 
 /**
- * Whether a hanging call may continue, because its rule is no longer in the file. The rules are compared without
- * `times`.
+ * Returns whether a hanging call may continue, because its rule is no longer in the file. The rules are compared
+ * without `times`.
  */
 export function isReleased({ faults }: Control, { times: _, ...used }: FaultRule): boolean {
   const text = JSON.stringify(used);

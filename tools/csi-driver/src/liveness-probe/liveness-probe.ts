@@ -5,7 +5,7 @@ import { identityRpcs } from '../generated/services.ts';
 /** Time limit of the `Probe` call, in ms. */
 const PROBE_MS = 1_000;
 
-/** HTTP server whose `/healthz` reports whether a CSI driver answers `Probe`. */
+/** HTTP server whose `/healthz` reports whether a CSI driver responds to `Probe`. */
 export class LivenessProbe {
   readonly #csiSocketPath: string;
   readonly #port: number;

@@ -62,9 +62,9 @@ export interface DriverOptions {
   readonly setsMountGroup: boolean;
   readonly stages: boolean;
   readonly verbosity: number;
-  /** '' without one. */
+  /** Path of the control file; '' if there is none. */
   readonly controlFile: string;
-  /** '' without one. */
+  /** Path of the call log; '' if there is none. */
   readonly callLog: string;
 }
 

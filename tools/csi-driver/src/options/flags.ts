@@ -1,11 +1,11 @@
-/** Value of a flag: once, several times, as a boolean or as an integer. */
+/** Type of a flag's value: one text, several texts, a boolean or an integer. */
 type FlagType = 'text' | 'texts' | 'boolean' | 'integer';
 
 /** Definition of a flag. */
 interface FlagRule {
   readonly type: FlagType;
   readonly meaning: string;
-  /** Default value as it would be written; absent if the flag is required or has no default. */
+  /** Default value, written as on the command line; absent if the flag is required or has no default. */
   readonly default?: string;
 }
 
@@ -19,7 +19,9 @@ type ValueOf<Rule extends FlagRule> = Rule['type'] extends 'boolean'
       ? readonly string[]
       : string;
 
-/** Parsed values by flag name. Absent texts are '', absent integers 0, absent booleans false. */
+/**
+ * Parsed values by flag name. The value of an absent flag is '' for a text, 0 for an integer and false for a boolean.
+ */
 export type FlagValues<Rules extends FlagRules> = { readonly [Name in keyof Rules]: ValueOf<Rules[Name]> };
 
 /**

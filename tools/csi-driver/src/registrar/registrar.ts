@@ -19,7 +19,10 @@ const VERSIONS = ['1.0.0'];
 export class Registrar {
   readonly #options: RegistrarOptions;
   readonly #logger: Logger;
-  /** Called with the kubelet's refusal. The node-driver-registrar exits then, and is restarted. */
+  /**
+   * Called with the kubelet's error if the kubelet rejects the registration. The node-driver-registrar then exits, and
+   * is restarted.
+   */
   readonly #onRefused: (error: string) => void;
   #server: GrpcServer | undefined;
   #socketPath = '';

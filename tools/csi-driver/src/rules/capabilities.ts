@@ -47,7 +47,7 @@ export function capabilityProblem(
   return undefined;
 }
 
-/** Whether two capabilities are the same, for calls that are repeated. */
+/** Returns whether two capabilities are equal, which decides whether a call is a repetition of an earlier one. */
 export function sameCapability(one: CsiVolumeCapability, other: CsiVolumeCapability): boolean {
   if (one.accessMode !== other.accessMode) return false;
   if (one.access.type === 'block' || other.access.type === 'block') return one.access.type === other.access.type;

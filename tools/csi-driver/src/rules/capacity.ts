@@ -1,6 +1,6 @@
 import { type Refusal, refusal } from './refusal.ts';
 
-/** `CapacityRange` of a request; 0 is unset. */
+/** `CapacityRange` of a request; a value of 0 is unset. */
 export interface CapacityRange {
   readonly requiredBytes: number;
   readonly limitBytes: number;
@@ -31,7 +31,7 @@ export function volumeSize(range: CapacityRange | undefined, maxVolumeBytes: num
   return Math.min(DEFAULT_VOLUME_BYTES, maxVolumeBytes, limitBytes > 0 ? limitBytes : DEFAULT_VOLUME_BYTES);
 }
 
-/** Whether a volume of a size satisfies a request. */
+/** Returns whether a volume of a size satisfies a request. */
 export function isInRange(sizeBytes: number, range: CapacityRange | undefined): boolean {
   const { requiredBytes = 0, limitBytes = 0 } = range ?? {};
   return sizeBytes >= requiredBytes && (limitBytes === 0 || sizeBytes <= limitBytes);
@@ -92,7 +92,7 @@ export function chooseKind(
   return refusal('RESOURCE_EXHAUSTED', `requested ${sizeBytes} bytes, available ${Math.max(bytes, 0)}`);
 }
 
-/** Returns a problem if a volume of a kind cannot grow by a number of bytes. */
+/** Returns why a volume of a storage kind cannot grow by a number of bytes; `undefined` if it can. */
 export function growthProblem(
   { capacity }: CapacityLimits,
   used: ReadonlyMap<string, number>,
@@ -117,7 +117,7 @@ export function availableCapacity(
   return Math.max(0, ...kinds.map((kind) => (limits.capacity.get(kind) ?? 0) - (used.get(kind) ?? 0)));
 }
 
-/** Returns the used bytes per kind. */
+/** Returns the used bytes per storage kind. */
 export function usedByKind(
   volumes: Iterable<{ readonly kind: string; readonly sizeBytes: number }>,
 ): ReadonlyMap<string, number> {

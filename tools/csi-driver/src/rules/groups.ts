@@ -6,7 +6,10 @@ export function groupOf(snapshots: readonly SnapshotRecord[], groupId: string): 
   return snapshots.filter((snapshot) => snapshot.groupId === groupId);
 }
 
-/** Rejects a group that exists with snapshots of other volumes. A part of a group is completed. */
+/**
+ * Rejects a group that already has snapshots of other volumes. An incomplete group is accepted, because the repeated
+ * call completes the group.
+ */
 export function groupProblem(
   existing: readonly SnapshotRecord[],
   sourceVolumeIds: readonly string[],

@@ -29,7 +29,9 @@ export interface NodeRequest {
   readonly publishContext: Readonly<Record<string, string>>;
 }
 
-/** Stage rules. Returns `undefined` if the volume may be staged, or is already staged in the same way. */
+/**
+ * Returns why a volume cannot be staged; `undefined` if the volume may be staged, or is already staged in the same way.
+ */
 export function stageProblem(volume: VolumeRecord, request: NodeRequest, rules: NodeRules): Refusal | undefined {
   const problem = useProblem(volume, request, rules);
   if (problem !== undefined) return problem;
@@ -42,7 +44,10 @@ export function stageProblem(volume: VolumeRecord, request: NodeRequest, rules: 
   return refusal('ALREADY_EXISTS', 'the volume is staged with another volume_capability');
 }
 
-/** Publish rules. Returns `undefined` if the volume may be published, or is already published in the same way. */
+/**
+ * Returns why a volume cannot be published; `undefined` if the volume may be published, or is already published in the
+ * same way.
+ */
 export function publishProblem(volume: VolumeRecord, request: NodeRequest, rules: NodeRules): Refusal | undefined {
   const problem = useProblem(volume, request, rules) ?? stagingProblem(volume, request, rules);
   if (problem !== undefined) return problem;
@@ -82,7 +87,7 @@ function stagingProblem(volume: VolumeRecord, request: NodeRequest, rules: NodeR
   return refusal('FAILED_PRECONDITION', `the volume is not staged at ${request.stagingPath}`);
 }
 
-/** Unstage rule: nothing of the volume may be published any more. */
+/** Returns why a volume cannot be unstaged: it is still published somewhere. Returns `undefined` otherwise. */
 export function unstageProblem(volume: VolumeRecord): Refusal | undefined {
   const published = volume.published[0];
   if (published === undefined) return undefined;
@@ -90,15 +95,15 @@ export function unstageProblem(volume: VolumeRecord): Refusal | undefined {
 }
 
 /**
- * Rule for unpublish and unstage of a volume that does not exist. If nothing is at the path, the call repeats one whose
- * response was lost, and succeeds.
+ * Returns why a volume that does not exist cannot be unpublished or unstaged. If nothing exists at the path, the call
+ * repeats a call whose response was lost, and succeeds.
  */
 export function unknownVolumeProblem(volumeId: string, path: string, pathExists: boolean): Refusal | undefined {
   if (!pathExists) return undefined;
   return refusal('NOT_FOUND', `volume ${JSON.stringify(volumeId)} does not exist, and ${path} is not of this driver`);
 }
 
-/** Whether a path is one at which the volume is staged or published. */
+/** Returns whether the volume is staged or published at a path. */
 export function isPlaceOf(volume: VolumeRecord, path: string): boolean {
   return [...volume.staged, ...volume.published].some((place) => place.path === path);
 }

@@ -27,8 +27,8 @@ export interface NewVolume {
 type Source = Pick<VolumeRecord | SnapshotRecord, 'sizeBytes' | 'backing' | 'fsType' | 'isFormatted'>;
 
 /**
- * Returns the existing volume of a name if the request is a repetition (`isNew` is false), or the volume to create. Its
- * ID and sequence number are assigned by the caller.
+ * Returns the existing volume of a name if the request is a repetition (`isNew` is false), or the volume to create. The
+ * caller assigns the ID and the sequence number of a new volume.
  */
 export function planVolume(
   state: DriverState,
@@ -130,7 +130,7 @@ export function copyProblem(volume: VolumeRecord): Refusal | undefined {
   );
 }
 
-/** Describes how a volume is used; '' if it is not. */
+/** Describes how a volume is used; '' if the volume is not used. */
 export function usesOf({ attachment, staged, published }: VolumeRecord): string {
   return [
     ...(attachment ? ['attached'] : []),
@@ -152,7 +152,10 @@ export function planExpansion(
   return problem ?? sizeBytes;
 }
 
-/** Attach rules: the node must be this one, and the volume must not be attached in another way. */
+/**
+ * Returns why a volume cannot be attached, for example because the volume is attached in another way or the node has
+ * its maximum number of volumes; `undefined` if the volume can be attached.
+ */
 export function attachProblem(
   volume: VolumeRecord,
   request: { readonly nodeId: string; readonly readOnly: boolean; readonly capability: CsiVolumeCapability },
@@ -178,7 +181,7 @@ export function attachProblem(
   return undefined;
 }
 
-/** Rejects mutable parameters that the driver does not know. If `accepted` is empty, all are accepted. */
+/** Rejects mutable parameters that the driver does not know. If `accepted` is empty, all parameters are accepted. */
 export function mutableParametersProblem(
   parameters: Readonly<Record<string, string>>,
   accepted: readonly string[],

@@ -4,7 +4,7 @@ import { isRefusal, type Refusal } from '../rules/refusal.ts';
 import type { RequestFields } from '../rules/requests.ts';
 import { capabilityOf } from './wire.ts';
 
-/** Call that is being handled. */
+/** Call of an RPC that is being handled. */
 export interface Call {
   /** Called between two changes of the operation, at which a fault can happen. */
   readonly middle: () => Promise<void>;
@@ -16,7 +16,7 @@ export function accepted<T>(result: T | Refusal): T {
   return result;
 }
 
-/** @throws GrpcError if a rule rejected the request */
+/** Checks the result of a rule. @throws GrpcError if the rule rejected the request */
 export function check(problem: Refusal | undefined): void {
   if (problem !== undefined) throw new GrpcError(problem);
 }

@@ -13,7 +13,7 @@ import type { NodeService } from './node.ts';
 import type { Parts } from './parts.ts';
 import { capabilityOf, isTopologyOf, rangeOf, sourceOf, topologyOf, wireVolume } from './wire.ts';
 
-/** Volumes of the Controller service. */
+/** Handlers of the Controller service that manage volumes. */
 export class ControllerService {
   readonly #parts: Parts;
   readonly #node: Pick<NodeService, 'release'>;

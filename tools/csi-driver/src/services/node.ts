@@ -54,7 +54,7 @@ export class NodeService {
     this.#requireStage();
     const volume = store.volume(volumeId);
     if (volume === undefined) {
-      // The caller owns the staging directory, which exists even if nothing is staged.
+      // Nothing is staged. An existing staging directory is no error, because the caller owns it.
       return {};
     }
     if (!volume.staged.some((staging) => staging.path === path)) return {};
@@ -172,7 +172,10 @@ export class NodeService {
     await store.putVolume({ ...volume, published: [], staged: [] });
   }
 
-  /** After the last unpublish, an inline volume is deleted, and a volume that was not staged is unmounted. */
+  /**
+   * Saves an unpublished volume. After the last unpublish, an inline volume is deleted, and a volume that was not
+   * staged is unmounted.
+   */
   async #afterUnpublish(volume: VolumeRecord): Promise<void> {
     const { store, mounts, content } = this.#parts;
     const isLast = volume.published.length === 0;
@@ -203,7 +206,7 @@ export class NodeService {
     throw notFound(`volume ${JSON.stringify(volumeId)} does not exist`);
   }
 
-  /** The kubelet may name the device of a block volume instead of a path at which the driver published it. */
+  /** Returns whether a path is the device of a block volume, which the kubelet may name instead of a published path. */
   async #isDeviceOf(volume: VolumeRecord, path: string): Promise<boolean> {
     if (volume.backing !== 'block') return false;
     const device = await loopDeviceOf(this.#parts.content.volumePath(volume));

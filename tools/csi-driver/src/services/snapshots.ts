@@ -7,7 +7,7 @@ import { accepted, type Call } from './call.ts';
 import type { Parts } from './parts.ts';
 import { wireSnapshot } from './wire.ts';
 
-/** Snapshots of the Controller service. A snapshot is a copy of the volume's content. */
+/** Handlers of the Controller service that manage snapshots. A snapshot is a copy of the volume's content. */
 export class SnapshotService {
   readonly #parts: Parts;
 
@@ -19,7 +19,7 @@ export class SnapshotService {
     return { snapshot: wireSnapshot(await this.take(name, sourceVolumeId, call)) };
   }
 
-  /** Returns the snapshot of a name, and creates it if needed. */
+  /** Returns the snapshot of a name, and creates the snapshot if it does not exist. */
   async take(name: string, sourceVolumeId: string, call: Call, groupId?: string): Promise<SnapshotRecord> {
     const { store, content, newId, now } = this.#parts;
     const existing = accepted(planSnapshot(store.state, name, sourceVolumeId));

@@ -23,7 +23,7 @@ const MODES: ReadonlyMap<number, CsiAccessMode> = new Map(
     .map(([name, number]) => [number, name as CsiAccessMode]),
 );
 
-/** Converts a volume capability of a request; the refusal says what is missing in it. */
+/** Converts a volume capability of a request, or returns a refusal that names what the capability lacks. */
 export function capabilityOf({ block, mount, accessMode }: VolumeCapability): CsiVolumeCapability | Refusal {
   const mode = MODES.get(accessMode?.mode ?? 0);
   if (mode === undefined) return refusal('INVALID_ARGUMENT', 'volume_capability.access_mode is required');
@@ -34,7 +34,7 @@ export function capabilityOf({ block, mount, accessMode }: VolumeCapability): Cs
   return { access, accessMode: mode };
 }
 
-/** Converts a capacity range; the proto's `null` is absent. */
+/** Converts a capacity range of a request; `undefined` if the request has none. */
 export function rangeOf(range: WireRange | null): CapacityRange | undefined {
   return range ?? undefined;
 }
@@ -52,7 +52,7 @@ export function topologyOf(nodeId: string): Topology {
   return { segments: { [TOPOLOGY_KEY]: nodeId } };
 }
 
-/** Whether a topology contains this node. */
+/** Returns whether a topology contains this node. */
 export function isTopologyOf({ segments }: Topology, nodeId: string): boolean {
   return segments[TOPOLOGY_KEY] === undefined || segments[TOPOLOGY_KEY] === nodeId;
 }

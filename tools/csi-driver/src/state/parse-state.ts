@@ -37,7 +37,10 @@ const SNAPSHOT_FIELDS: Readonly<Record<string, string>> = {
   createdAtMs: 'number',
 };
 
-/** Parses the text of the state file; `undefined` is a missing file. @throws Error that names the field */
+/**
+ * Parses the text of the state file; Returns the initial state for `undefined`, which stands for a missing file.
+ * @throws Error that names the field
+ */
 export function parseState(text: string | undefined): DriverState {
   if (text === undefined) return EMPTY_STATE;
   const state = JSON.parse(text) as Readonly<Record<string, unknown>>;

@@ -33,7 +33,7 @@ export interface VolumeRecord {
   readonly sequence: number;
   readonly sizeBytes: number;
   readonly backing: BackingType;
-  /** File system of the image; '' without one. */
+  /** File system of the image; '' if the image has none. */
   readonly fsType: string;
   /** Storage kind; '' if capacity is not limited. */
   readonly kind: string;
@@ -42,11 +42,13 @@ export interface VolumeRecord {
   readonly source?: ContentSource;
   /** Whether the volume belongs to one pod (CSI inline volume). */
   readonly isEphemeral: boolean;
-  /** Whether the image has a file system. It is made when the volume is used for the first time. */
+  /**
+   * Whether the image has a file system. The driver creates the file system when the volume is used for the first time.
+   */
   readonly isFormatted: boolean;
   /** Whether the image is larger than its file system, because it is a copy of a smaller one. */
   readonly mustGrow: boolean;
-  /** Absent if the volume is not attached. */
+  /** Attachment of the volume to the node; absent if the volume is not attached. */
   readonly attachment?: { readonly readOnly: boolean; readonly capability: CsiVolumeCapability };
   readonly staged: readonly Staging[];
   readonly published: readonly Publication[];
@@ -68,7 +70,7 @@ export interface SnapshotRecord {
   readonly createdAtMs: number;
 }
 
-/** Everything that the driver remembers. */
+/** State that the driver saves: its volumes and snapshots, and the next sequence number. */
 export interface DriverState {
   readonly nextSequence: number;
   readonly volumes: readonly VolumeRecord[];

@@ -63,14 +63,14 @@ export class StateStore {
     await this.#save({ ...this.#state, snapshots: this.#state.snapshots.filter(({ id }) => id !== snapshotId) });
   }
 
-  /** Returns the next sequence number; it is saved with the record that gets it. */
+  /** Returns the next sequence number. The counter is saved together with the record that gets the number. */
   nextSequence(): number {
     const { nextSequence } = this.#state;
     this.#state = { ...this.#state, nextSequence: nextSequence + 1 };
     return nextSequence;
   }
 
-  /** Writes one after another: the newest state must be the last that is written. */
+  /** Saves a state after all earlier states, so that the newest state is the last that is written. */
   async #save(state: DriverState): Promise<void> {
     this.#state = state;
     const write = async (): Promise<void> => nodeFileSystem.writeFileAtomic(this.#path, formatState(state));

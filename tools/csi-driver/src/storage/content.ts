@@ -5,7 +5,7 @@ import type { BackingType } from '../state/records.ts';
 import { run } from './commands.ts';
 import { resizeLoopDevice } from './loop-devices.ts';
 
-/** Volume or snapshot, as far as its content is concerned. */
+/** Fields of a volume or snapshot that determine its content. */
 export interface Held {
   readonly id: string;
   readonly backing: BackingType;
@@ -33,7 +33,7 @@ export class ContentStore {
     return join(this.#stateDir, 'volumes', id, 'mount');
   }
 
-  /** Creates an empty volume; an existing one stays. */
+  /** Creates the content of an empty volume; existing content is kept. */
   async create(volume: Held): Promise<void> {
     const path = this.volumePath(volume);
     if (volume.backing === 'directory') {
@@ -57,7 +57,9 @@ export class ContentStore {
     await this.#copy(this.#path('volumes', volumeId, snapshot.backing), 'snapshots', snapshot);
   }
 
-  /** Makes an image and its loop device larger. A directory has no size. */
+  /**
+   * Makes the image of a volume and its loop device larger. Does nothing for a directory, which has no size of its own.
+   */
   async grow(volume: Held): Promise<void> {
     if (volume.backing === 'directory') return;
     const path = this.volumePath(volume);

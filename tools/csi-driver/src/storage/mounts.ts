@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { isMissing, parseMounts } from '@node-agent/host';
 import { run } from './commands.ts';
 
-/** Whether something is mounted at a path. */
+/** Returns whether something is mounted at a path. */
 export async function isMounted(path: string): Promise<boolean> {
   const mounts = parseMounts(await readFile('/proc/self/mountinfo', 'latin1'));
   const parent = await realpath(dirname(path)).catch(() => dirname(path));
@@ -11,7 +11,7 @@ export async function isMounted(path: string): Promise<boolean> {
   return mounts.some(({ point }) => point === place);
 }
 
-/** Whether there is a file, directory or anything else at a path. */
+/** Returns whether there is a file, directory or anything else at a path. */
 export async function pathExists(path: string): Promise<boolean> {
   try {
     await lstat(path);
@@ -64,7 +64,7 @@ export async function unmountAll(path: string): Promise<void> {
   while (await isMounted(path)) await run('umount', path);
 }
 
-/** Removes a mount point: an empty file or an empty directory. A missing one is not an error. */
+/** Removes a mount point: an empty file or an empty directory. A missing mount point is not an error. */
 export async function removeMountPoint(path: string): Promise<void> {
   try {
     const isDirectory = (await lstat(path)).isDirectory();

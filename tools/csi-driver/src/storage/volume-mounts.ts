@@ -10,7 +10,7 @@ export type Middle = () => Promise<void>;
 
 /**
  * Mounts volumes at staging and target paths, with mount(8), losetup(8) and mkfs(8). Every operation can be repeated:
- * what is already done is left as it is.
+ * steps that are already done are skipped.
  */
 export class VolumeMounts {
   readonly #content: ContentStore;
@@ -46,7 +46,7 @@ export class VolumeMounts {
     return true;
   }
 
-  /** Undoes {@link stage}. The staging directory stays: the caller created it. */
+  /** Undoes {@link stage}. The staging directory is kept, because the caller created it. */
   async unstage(volume: VolumeRecord, path: string, middle: Middle): Promise<void> {
     await unmountAll(path);
     await middle();
@@ -64,7 +64,8 @@ export class VolumeMounts {
     await makeMountPoint(path, volume.backing === 'block' ? 'file' : 'directory');
     await middle();
     if (await isMounted(path)) return;
-    // A device keeps its own write protection; a bind mount of it can be read-only, but writes to it would succeed.
+    // A block device is not bound read-only, because writes to the device would succeed even through a read-only bind
+    // mount.
     await bindMount(source, path, readOnly && volume.backing !== 'block' ? ['ro'] : []);
   }
 
@@ -94,7 +95,10 @@ async function makeFileSystem(device: string, fsType: string): Promise<void> {
   await run(`mkfs.${fsType}`, '-q', fsType === 'xfs' ? '-f' : '-F', device);
 }
 
-/** Grows an ext file system that is not mounted, which needs no capability. XFS can only grow while it is mounted. */
+/**
+ * Grows an ext file system that is not mounted, which needs no capability. An XFS file system can only grow while it is
+ * mounted.
+ */
 async function growUnmounted(device: string): Promise<void> {
   await run('e2fsck', '-f', '-p', device);
   await run('resize2fs', device);

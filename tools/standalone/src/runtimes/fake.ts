@@ -8,8 +8,8 @@ import type { NodeRuntime } from './node-runtime.ts';
 const IMAGE = 'node-agent.local/busybox:1';
 
 /**
- * Starts an in-memory runtime that serves CRI on a real socket. Its containers run a small shell, write real log files,
- * and support exec.
+ * Starts an in-memory runtime that serves CRI on a real socket. The containers of the runtime run a small shell, write
+ * real log files, and support exec.
  */
 export async function startFakeRuntime(socket: string): Promise<NodeRuntime> {
   const runtime = new FakeRuntime(

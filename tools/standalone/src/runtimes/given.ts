@@ -12,14 +12,14 @@ import type { NodeRuntime, Say } from './node-runtime.ts';
 
 const ANSWER_TIMEOUT_MS = 5_000;
 /**
- * Timeout of calls from the guard to the runtime. The kubelet applies its own, shorter timeouts; this one only takes
- * effect if the kubelet does not.
+ * Timeout of calls from the guard to the runtime. The kubelet applies its own, shorter timeouts; the guard's timeout
+ * only takes effect if the kubelet does not cancel a call.
  */
 const GUARD_TIMEOUT_MS = 3_600_000;
 /** Image of the sample pods if the sample's own image cannot be imported into the runtime. */
 const PULLED_IMAGE: SampleImage = { name: 'docker.io/library/busybox:stable', pullPolicy: 'IfNotPresent' };
 
-/** Uses an existing runtime, which other programs may use too. @throws Error if the runtime does not answer */
+/** Uses an existing runtime, which other programs may use too. @throws Error if the runtime does not respond */
 export async function useGivenRuntime(
   endpoint: string,
   places: Places,

@@ -22,8 +22,8 @@ import { guardRequest, isOwnEvent } from './guard.ts';
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 /**
- * CRI proxy between the kubelet and a runtime that other programs use too. It separates their pods by {@link
- * guardRequest}.
+ * CRI proxy between the kubelet and a runtime that other programs use too. The proxy separates the pods of the kubelet
+ * from those of the other programs, see {@link guardRequest}.
  */
 export class GuardServer {
   readonly #client: CriClient;

@@ -1,6 +1,6 @@
 import type { ContainerEventResponse } from '@node-agent/cri-client';
 
-/** Label of the sandboxes and containers of a run. Its value identifies the run. */
+/** Label of the sandboxes and containers of a run. The value of the label identifies the run. */
 export const RUN_LABEL = 'node-agent.dev/standalone-run';
 
 type Labels = Readonly<Record<string, string>>;
@@ -45,8 +45,8 @@ function withLabel(request: object, field: string, labels: string, run: string):
 }
 
 /**
- * Returns whether an event belongs to a pod of the run. Also true for an event without a sandbox status: the pod is
- * gone, and its labels are unknown.
+ * Returns whether an event belongs to a pod of the run. Also returns true for an event without a sandbox status,
+ * because the pod no longer exists and its labels are unknown.
  */
 export function isOwnEvent(
   { podSandboxStatus }: Pick<ContainerEventResponse, 'podSandboxStatus'>,

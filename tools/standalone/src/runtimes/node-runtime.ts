@@ -9,7 +9,7 @@ export interface NodeRuntime {
   /** CRI endpoint for the kubelet. */
   readonly endpoint: string;
   readonly image: SampleImage;
-  /** Commands with which the user can inspect the runtime. Empty if there is no such tool. */
+  /** Commands with which the user can inspect the runtime. The list is empty if no tool can inspect the runtime. */
   readonly lookAround: readonly string[];
   /**
    * Stops the pods of the run with their grace periods, then stops the parts of the runtime that belong to the run.

@@ -73,7 +73,7 @@ function parseObject(line: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(line);
     return isRecord(value) ? value : undefined;
   } catch {
-    return undefined; // Not JSON: a line of another program, or a line that was cut off when the kubelet was killed.
+    return undefined; // A line that is not JSON is of another program, or was cut off when the kubelet was killed.
   }
 }
 

@@ -38,7 +38,7 @@ export class Screen {
     this.#output.write(`${this.#erase()}${line}\n${this.#painted()}`);
   }
 
-  /** Draws the block. Its first line is a header. */
+  /** Draws the block, whose first line is a header. */
   draw(lines: readonly string[]): void {
     const erase = this.#erase();
     const room = Math.max((this.#output.rows ?? 24) - 2, 2);
@@ -66,7 +66,7 @@ export class Screen {
 
   #painted(): string {
     if (this.#block.length === 0) return '';
-    // One column less than the width, so that no terminal wraps the line.
+    // Each line is cut to one column less than the width, so that no terminal wraps the line.
     const [header = '', ...rest] = this.#block.map((line) => cut(line, this.width - 1));
     return `${HIDE_CURSOR}${BOLD}${header}${PLAIN}\n${rest.map((line) => `${line}\n`).join('')}`;
   }

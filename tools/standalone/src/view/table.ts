@@ -39,7 +39,7 @@ export interface NodeView {
   readonly state: string;
   /** Reason why pods are not synced. Shown only if the node is not healthy. */
   readonly reason: string | undefined;
-  /** Time since the state changed. */
+  /** Time since the state changed, in ms. */
   readonly forMs: number;
   readonly pods: number;
 }
