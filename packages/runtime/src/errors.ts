@@ -39,7 +39,7 @@ export class PodRuntimeError extends Error {
 
   override readonly name = 'PodRuntimeError';
   readonly code: PodRuntimeErrorCode;
-  /** When to retry, by the monotonic clock; absent if unknown. */
+  /** Time of the next retry, by the monotonic clock; absent if unknown. */
   readonly retryAtMs?: number;
 
   constructor(

@@ -99,14 +99,14 @@ export interface PodRuntimeComponents {
    * volumes.
    */
   readonly grants?: ContainerGrants;
-  /** If absent, the ResourceClaims of pods are ignored. */
+  /** ResourceClaims of pods. If absent, the ResourceClaims of pods are ignored. */
   readonly claims?: PodClaims;
   /** CPUs and NUMA nodes of containers. If absent, containers may use all CPUs and NUMA nodes. */
   readonly placements?: ContainerPlacements;
   readonly probes: RestartProbeResults;
-  /** `noHooks` if this kubelet runs no hooks. */
+  /** Runs the lifecycle hooks of containers; `noHooks` for a kubelet without hook support. */
   readonly hooks: LifecycleHooks;
-  /** If absent, the runtime chooses the cgroups of pods. */
+  /** Cgroups of pods. If absent, the runtime chooses the cgroups. */
   readonly cgroups?: PodCgroups & Partial<ResizableGroups>;
   /**
    * Resources last applied to containers, on disk. If absent, running containers keep the resources they were created
@@ -295,7 +295,7 @@ export class PodRuntime {
    */
   async syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodSyncResult> {
     const result = await this.#reconciler.sync(pod, status, signal);
-    // An aborted sync says nothing about the containers.
+    // The failures of an aborted sync are caused by the abort, not by the containers, so they are not kept.
     if (!signal.aborted) this.#lastErrors.update(pod.metadata.uid, result);
     return result;
   }
@@ -361,7 +361,7 @@ export class PodRuntime {
     return this.#lastErrors.get(podUid, container);
   }
 
-  /** Forgets the state of a pod that is gone. */
+  /** Drops the state of a pod that no longer exists. */
   forget(podUid: string): void {
     this.#lastErrors.forget(podUid);
     this.#backOff.forget(podUid);

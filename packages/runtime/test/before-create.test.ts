@@ -67,9 +67,12 @@ describe('C1: before a container is created', () => {
       undefined,
       { ...create, stop: ['a-0'], attempt: 1 },
     ],
-  ] as const)('C1: before a container is created: %s', (_name, containers, tried, expected) => {
-    expect(beforeCreate(containers, 'a', tried)).toEqual(expected);
-  });
+  ] as const)(
+    'C1: beforeCreate lets no second container of a name run, and chooses the attempt number: %s',
+    (_name, containers, tried, expected) => {
+      expect(beforeCreate(containers, 'a', tried)).toEqual(expected);
+    },
+  );
 
   test('C1: no container is created beside a running one, and its number is above all earlier runs', () => {
     const arbitrary = fc.array(

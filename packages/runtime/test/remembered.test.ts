@@ -168,7 +168,7 @@ describe('container without a record in the runtime', () => {
     ['has succeeded', record('i', 'exited', { sandboxId: 'sandbox-0' }), 'sandbox-0'],
     ['runs in another sandbox', record('i', 'running', { sandboxId: 'other' }), 'sandbox-0'],
   ])(
-    'C3: which sandbox a container without a record belongs to if an init container before it %s: $2',
+    'C3: a container without a record belongs to the sandbox "$2" if an init container before it %s',
     (_, first, sandboxId) => {
       const podStatus = { initContainerStatuses: [shown('s', ended(0))], containerStatuses: [shown('app', ended(1))] };
       const spec = { initContainers: [container('i'), sidecar('s')] };

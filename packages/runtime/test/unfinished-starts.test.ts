@@ -183,7 +183,7 @@ describe('C5: a container whose postStart hook failed is stopped', () => {
     [1, 'the same', []],
     [1, 'the next', []],
   ] as const)(
-    'C6: exit code %i of a container that %s kubelet stopped for its failed hook decides about its restart (policy Never, rule for 42), and sidecars keep running until then',
+    'C6: exit code %i of a container that %s kubelet stopped for its failed hook decides about its restart, by its restart rules',
     async (termExitCode, which, expected) => {
       let hookFails = true;
       const outcome = async (name: string): Promise<void> => {

@@ -20,7 +20,10 @@ export function byPrecedence(a: Attempt, b: Attempt): number {
 
 type Named = Attempt & { readonly name: string };
 
-/** Indexed by name, because containers are looked up one by one and a pod may have thousands. */
+/**
+ * Returns the statuses of each container by name. Indexed, because containers are looked up one by one and a pod may
+ * have thousands.
+ */
 const byName = oncePer(
   (statuses: readonly Named[]): ReadonlyMap<string, readonly Named[]> => Map.groupBy(statuses, (status) => status.name),
 );

@@ -13,7 +13,7 @@ import { currentStatus } from './current-status.ts';
 import { killReason, type PodActionsDraft, type Situation } from './pod-actions.ts';
 import { addResize } from './resize-actions.ts';
 
-/** Restart that is owed to a running sidecar whose hook failed. */
+/** Reason and event message of the restart of a running sidecar whose `postStart` hook failed. */
 const HOOK_FAILED: RestartOwed = { reason: 'FailedPostStartHook', message: 'FailedPostStartHook' };
 
 /** Result of examining one init container. */
@@ -184,7 +184,7 @@ function runningSidecarStep(
 }
 
 function killUnknown({ name }: Container, status: RuntimeContainerStatus, actions: PodActionsDraft): void {
-  // The container may still run; without killing it first there could be two (C1).
+  // The container may still run; unless it is killed first, two containers of one name could run (C1).
   const message = 'Init container is in "unknown" state, try killing it before restart';
   actions.containersToKill.set(status.id, { name, message, reason: 'Unknown' });
 }

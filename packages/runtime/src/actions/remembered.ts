@@ -23,9 +23,9 @@ const RESTART_PENDING = { reason: 'Unknown', message: 'The container waits for i
 
 /** Facts about a pod's containers that its runtime status and API status do not contain. */
 export interface Known {
-  /** The wall clock. */
+  /** Wall-clock time in ms since the epoch. */
   readonly nowMs: number;
-  /** Returns the sandbox ID of a container that this kubelet has seen. Default: it has seen none. */
+  /** Returns the sandbox ID of a container that this kubelet has seen. Default: the kubelet has seen no container. */
   readonly sandboxOf?: (containerId: string) => string | undefined;
 }
 
@@ -121,7 +121,7 @@ function remembered(
   const isRestartPending = ended === lastBeforeWait;
   const isCompletedInit =
     kind === 'init' && !isRestartableInit(container) && !initFailed({ state: 'exited', exitCode, reason });
-  // An init container that waits in a new sandbox may have completed in an earlier one.
+  // The exit that the pod's status shows for a waiting init container may belong to an earlier sandbox.
   if (isRestartPending && (isCompletedInit || kind === 'ephemeral')) return undefined;
   const startedAtMs = timeOf(ended.startedAt);
   const finishedAtMs = timeOf(ended.finishedAt);

@@ -107,7 +107,10 @@ function referredValue(
   return '';
 }
 
-/** An empty value counts as missing. */
+/**
+ * Returns the value of a `fileKeyRef`. An empty value counts as missing: `undefined` if the reference is optional,
+ * otherwise an error.
+ */
 function valueInFile(
   { volumeName, path, key, optional }: NonNullable<NonNullable<EnvVar['valueFrom']>['fileKeyRef']>,
   files: VariablesOf,

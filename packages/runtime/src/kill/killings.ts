@@ -23,10 +23,16 @@ export class Killing {
   #stopped = false;
   #exited = false;
   #deadlineMs = Number.POSITIVE_INFINITY;
-  /** Until when the runtime's refusals to stop the container are tolerated; infinite if it never refused. */
+  /**
+   * Time until which the runtime may refuse to stop the container without counting as unable to; infinite if it never
+   * refused.
+   */
   #refusedUntilMs = Number.POSITIVE_INFINITY;
 
-  /** Starts another attempt. The new grace period counts from now, but can only shorten the deadline. */
+  /**
+   * Starts another attempt to kill the container. The new grace period counts from now, but can only shorten the
+   * deadline.
+   */
   begin(nowMs: number, graceMs: number): void {
     this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + graceMs);
   }
@@ -112,7 +118,7 @@ export class Killings {
     if (ofPod?.size === 0) this.#byPod.delete(podUid);
   }
 
-  /** Forgets a pod that is gone and cancels its hooks. */
+  /** Drops the containers of a pod that no longer exists, and cancels their hooks. */
   forget(podUid: string): void {
     for (const { hook } of this.#byPod.get(podUid)?.values() ?? []) hook.abort();
     this.#byPod.delete(podUid);

@@ -30,17 +30,14 @@ interface PendingRestart {
   readonly restart: RestartOwed;
 }
 
-/** Writes of one file. */
+/** State of the writes of one pod's notes file. */
 interface Writes {
   last: Promise<void>;
-  /** The write that has not started. */
+  /** Write that is requested but has not started. */
   next?: Promise<void> | undefined;
 }
 
-/**
- * Returns the restart that a new attempt of the container completes, from the note that the new attempt's note
- * replaces.
- */
+/** Returns the pending restart of a note, which the note of the next attempt must keep. */
 export function pendingRestart(note: ContainerNote | undefined): Pick<ContainerNote, 'replaces'> {
   const pending = note?.restart === undefined ? note?.replaces : { id: note.id, restart: note.restart };
   return pending === undefined ? {} : { replaces: pending };
@@ -54,7 +51,7 @@ const NOTHING: ReadonlyMap<string, ContainerNote> = new Map();
  * links.
  */
 const NOT_OURS: ReadonlySet<string | undefined> = new Set(['EFBIG', 'ENXIO', 'EISDIR', 'ELOOP']);
-/** Larger than the notes of a pod with thousands of containers. */
+/** Maximum size of a notes file; larger than the notes of a pod with thousands of containers. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -147,7 +144,10 @@ export class ContainerNotes {
     if (durable(note) !== undefined) await this.#save(podUid);
   }
 
-  /** Deletes the note of a container that was removed before it ran. The attempt before that container owes its restart again. */
+  /**
+   * Deletes the note of a container that was removed before it ran. The restart of the attempt before that container is
+   * pending again.
+   */
   async neverRan(podUid: string, container: string, id: string): Promise<void> {
     const note = this.get(podUid, container);
     if (note?.id !== id) return;
@@ -155,7 +155,9 @@ export class ContainerNotes {
     else await this.put(podUid, container, note.replaces);
   }
 
-  /** Forgets a pod that is gone. The file of the pod is removed together with the pod's directory. */
+  /**
+   * Drops the notes of a pod that no longer exists. The file of the pod is removed together with the pod's directory.
+   */
   forget(podUid: string): void {
     this.#byPod.delete(podUid);
     this.#writes.delete(podUid);
@@ -163,8 +165,8 @@ export class ContainerNotes {
   }
 
   /**
-   * A file that no kubelet wrote counts as empty. A file that cannot be read may contain an owed restart (C6), so no
-   * restart is decided until it can be read.
+   * Reads the notes file of a pod. A file that no kubelet wrote counts as empty. A file that cannot be read may contain
+   * a pending restart (C6), so no restart is decided until it can be read.
    */
   async #fromFile(podUid: string): Promise<ReadonlyMap<string, ContainerNote>> {
     const path = this.#path(podUid);

@@ -214,7 +214,10 @@ export class ContainerStarter {
     return this.#postStart(request, id, signal);
   }
 
-  /** @returns the container's ID */
+  /**
+   * Generates the container's configuration, then creates and starts the container.
+   * @returns the container's ID
+   */
   async #makeReadyAndStart(request: StartRequest, pulled: PulledImages, signal: AbortSignal): Promise<string> {
     const { gate, contexts } = this.#components;
     const { pod, container, podIps } = request;
@@ -290,7 +293,10 @@ export class ContainerStarter {
     await this.#components.applied?.containerApplied(pod.metadata.uid, container.name, resources);
   }
 
-  /** @returns the container, and whether it was found running because an earlier StartContainer completed late */
+  /**
+   * Creates and starts the container, unless a container of this name already runs.
+   * @returns the container, and whether it was found running because an earlier StartContainer completed late
+   */
   async #createAndStart(
     request: StartRequest,
     context: ContainerContext,
@@ -304,7 +310,7 @@ export class ContainerStarter {
     if (typeof attemptOrRunning !== 'number') return { ...attemptOrRunning, cameLate: true };
     const attempt = attemptOrRunning;
     if (!request.empty) await step('CreateContainerConfigError', () => this.#noteResources(request));
-    // Read last, because the CPUs that containers share change when others become exclusive.
+    // The placement is read last, because the CPUs that containers share change when others become exclusive.
     const placement = placements?.placementOf(pod, container);
     const config = await step('CreateContainerConfigError', async () =>
       generateContainerConfig(pod, container, type, attempt, { ...context, ...(placement && { placement }) }),
@@ -410,7 +416,10 @@ export class ContainerStarter {
     );
   }
 
-  /** @returns whether the link was missing */
+  /**
+   * Links the container's log for log collectors.
+   * @returns whether the link was missing
+   */
   async #link({ pod, container }: ContainerOfPod, { id, restartCount }: StartedRun): Promise<boolean> {
     try {
       return await this.#components.files.linkLog(pod, container, id, containerLogPath(container.name, restartCount));

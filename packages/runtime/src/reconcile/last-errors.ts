@@ -29,7 +29,7 @@ export class LastErrors {
     return this.#byContainer.get(`${podUid}/${container}`);
   }
 
-  /** Forgets a pod that is gone. */
+  /** Drops the errors of a pod that no longer exists. */
   forget(podUid: string): void {
     for (const key of this.#byContainer.keys()) if (key.startsWith(`${podUid}/`)) this.#byContainer.delete(key);
   }

@@ -56,7 +56,10 @@ export interface ReadySandbox {
   readonly sandboxId: string;
   readonly sandboxConfig: Init<PodSandboxConfig>;
   readonly podIps: readonly string[];
-  /** Whether the runtime cannot have any container of the pod, because it had nothing of it before this sandbox. */
+  /**
+   * Whether the runtime cannot have any container of the pod, because it had no sandbox or container of the pod before
+   * this sandbox.
+   */
   readonly empty: boolean;
 }
 
@@ -71,19 +74,19 @@ export class PodContainers {
     this.#components = components;
   }
 
-  /** See {@link ContainerStarter.finish}. */
+  /** Completes the start of a running container, see {@link ContainerStarter.finish}. */
   finish(pod: Pod, container: AnyContainer, run: StartedRun, signal: AbortSignal): Promise<SyncFailure | undefined> {
     return this.#components.containers.finish({ pod, container }, run, signal);
   }
 
-  /** See {@link ContainerStarter.adopt}. */
+  /** Links the logs of containers that an earlier kubelet started, see {@link ContainerStarter.adopt}. */
   adopt({ pod, status }: Pick<Run, 'pod' | 'status'>): Promise<void> {
     return this.#components.containers.adopt(pod, status);
   }
 
   /**
-   * Returns a candidate. If the container may start now, its image pull starts immediately; a crashing container waits
-   * for its back-off.
+   * Returns the container as a candidate for this sync's starts. If the container may start now, its image pull starts
+   * immediately; a crashing container waits for its back-off.
    */
   candidate(
     { pod, status, signal }: Run,
@@ -104,7 +107,9 @@ export class PodContainers {
     return { container, type, wait: { reason: 'CrashLoopBackOff', message, retryAtMs } };
   }
 
-  /** Never rejects, because nothing handles the rejection if the sandbox fails first. */
+  /**
+   * Pulls the images of a container. Never rejects, because nothing handles the rejection if the sandbox fails first.
+   */
   async #pull(
     pod: Pod,
     container: Container,

@@ -55,11 +55,11 @@ export interface PodReconcilerComponents {
   readonly tried: TriedAttempts;
   readonly notes: ContainerNotes;
   readonly reader: Pick<PodStatusReader, 'read' | 'sandboxOf'>;
-  /** If absent, running containers keep the resources they were created with. */
+  /** Resizes running pods. If absent, running containers keep the resources they were created with. */
   readonly resizer: PodResizer | undefined;
 }
 
-/** Ends the pulls of a sync. Created once, because an error with its stack costs 0.1 ms. */
+/** Abort reason of image pulls that outlast their sync. Created once, because an error with its stack costs 0.1 ms. */
 const SYNC_HAS_ENDED = new PodRuntimeError('SyncPod', 'the sync that started the pull has ended');
 
 /**
@@ -87,7 +87,7 @@ export class PodReconciler {
     return result;
   }
 
-  /** Forgets a pod that is gone. */
+  /** Drops the state of a pod that no longer exists. */
   forget(podUid: string): void {
     this.#adopted.delete(podUid);
   }
@@ -297,7 +297,10 @@ export class PodReconciler {
     await notes.put(pod.metadata.uid, name, note);
   }
 
-  /** @returns whether all containers that had to be killed have terminated; no container may start before */
+  /**
+   * Kills the containers that must not run.
+   * @returns whether all containers that had to be killed have terminated; no container may start before
+   */
   async #killContainers({ pod, results, signal }: Run, actions: PodActions): Promise<boolean> {
     const starting = namesToStart(pod, actions);
     const outcomes = await Promise.all(
@@ -372,7 +375,10 @@ export class PodReconciler {
     await Promise.all(surplusInitContainers(pod, status.containers, newSandbox).map(prune));
   }
 
-  /** @returns whether the pod's claims are prepared; no sandbox or container of the pod may start before */
+  /**
+   * Prepares the pod's ResourceClaims.
+   * @returns whether the claims are prepared; no sandbox or container of the pod may start before
+   */
   async #prepareClaims({ pod, results, signal }: Run): Promise<boolean> {
     const { claims, recorder } = this.#components;
     try {
@@ -448,7 +454,8 @@ export class PodReconciler {
     try {
       const podIps = await sandboxes.ips(pod, sandboxId, signal);
       this.#components.onSandboxReady(pod);
-      // Only leftovers of an earlier sandbox could conflict with the containers.
+      // The new sandbox has no other containers, so only containers of an earlier sandbox could conflict with those
+      // that start now.
       const empty = sandbox.fresh && status.sandboxes.length === 0 && status.containers.length === 0;
       return { sandboxId, sandboxConfig, empty, podIps: pod.spec.hostNetwork ? status.ips : podIps };
     } catch (err) {

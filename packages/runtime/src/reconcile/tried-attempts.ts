@@ -36,7 +36,10 @@ export class TriedAttempts {
     this.#clock = clock;
   }
 
-  /** @param container '' for the pod's sandbox */
+  /**
+   * Returns the attempt number that was last tried without success; `undefined` if there is none.
+   * @param container '' for the pod's sandbox
+   */
   get(podUid: string, container: string): number | undefined {
     return this.#tried.get(`${podUid}/${container}`)?.attempt;
   }
@@ -53,7 +56,7 @@ export class TriedAttempts {
     if (known === undefined || known < attempt) this.#tried.set(`${podUid}/${container}`, { attempt });
   }
 
-  /** Records that a container or name with this number blocks the creation and cannot be removed. */
+  /** Records that a container or name with this attempt number blocks the creation and cannot be removed. */
   inTheWay(podUid: string, container: string, attempt: number): void {
     const key = `${podUid}/${container}`;
     const known = this.#tried.get(key);

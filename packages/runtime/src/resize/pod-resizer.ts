@@ -26,13 +26,13 @@ import { type GroupResources, groupAfter, memoryShrinks, type ResizeStep, resize
 /** Pod cgroups, for resizes. Implemented by package `cm-cgroups`. */
 export interface ResizableGroups {
   /**
-   * Returns the desired values.
+   * Returns the desired values of the pod's cgroup.
    * @param pod the pod with its allocated resources
    */
   wanted(pod: Pod): GroupResources;
-  /** Returns the current values. */
+  /** Returns the current values of the pod's cgroup. */
   limits(pod: Pod, signal: AbortSignal): Promise<GroupResources>;
-  /** Returns whether the values last set differ from the desired ones. */
+  /** Returns whether the values last set in the pod's cgroup differ from the desired ones. */
   differs(pod: Pod): boolean;
   update(pod: Pod, signal: AbortSignal, set: GroupResources): Promise<void>;
 }

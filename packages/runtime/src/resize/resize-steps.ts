@@ -63,7 +63,7 @@ interface GroupChange {
   readonly set: GroupResources;
 }
 
-/** Returns the changes, the limit before the request. */
+/** Returns the changes of the cgroup for one resource, the limit before the CPU shares. */
 function groupChanges(resource: ResizedResource, held: GroupResources, wanted: GroupResources): readonly GroupChange[] {
   if (resource === 'memory')
     return limitChange(held.memoryBytes, wanted.memoryBytes, (memoryBytes) => ({ memoryBytes }));

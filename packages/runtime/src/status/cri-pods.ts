@@ -117,6 +117,6 @@ export interface ContainerNews {
   readonly containerId: string;
   readonly podName: string;
   readonly podNamespace: string;
-  /** Wall clock of the runtime. */
+  /** Time of the event, by the runtime's wall clock. */
   readonly createdAtMs: number;
 }

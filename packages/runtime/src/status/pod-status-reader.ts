@@ -68,12 +68,13 @@ export class PodStatusReader {
   }
 
   /**
+   * Reads the runtime status of one pod.
    * @throws CriError
    * @throws PodRuntimeError `BadAnswer`
    */
   async read(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
     const { cri, clock } = this.#components;
-    // The status is at least as new as this time.
+    // The runtime is queried after this time, so the status is at least as new.
     const observedAtMs = clock.monotonic();
     const whole = this.#beyondLabels.has(uid);
     const request = whole ? {} : { filter: { labelSelector: { [criLabels.podUid]: uid } } };
@@ -82,7 +83,8 @@ export class PodStatusReader {
       cri.listContainers(request, signal),
     ]);
     if (whole && !podsBeyondLabels(listed, containers).has(uid)) this.#beyondLabels.delete(uid);
-    // If such a sandbox were ignored, its containers would seem to have no sandbox and would be killed.
+    // A sandbox without an ID or a pod UID fails the read: if it were ignored, its containers would seem to have no
+    // sandbox and would be killed.
     const isNameless = ({ id, metadata }: PodSandbox): boolean => id === '' || !metadata?.uid;
     if (listed.some((sandbox) => isNameless(sandbox) && (!whole || sandbox.labels[criLabels.podUid] === uid))) {
       throw new PodRuntimeError('BadAnswer', `a sandbox of pod ${uid} is listed without ID or metadata`);
@@ -134,7 +136,7 @@ export class PodStatusReader {
     return this.#placed.of(uid, containerId);
   }
 
-  /** Forgets the state of a pod that is gone. */
+  /** Drops the cached state of a pod that no longer exists. */
   forget(uid: string): void {
     this.#placed.forget(uid);
     this.#ready.delete(uid);

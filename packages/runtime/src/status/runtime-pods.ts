@@ -68,7 +68,7 @@ interface PodParts {
   readonly namespace: string;
   readonly sandboxes: RuntimeSandbox[];
   readonly containers: RuntimeContainer[];
-  /** Sources by the ID of the sandbox that names them. */
+  /** Sources of the pod (file, HTTP or API), by the ID of the sandbox whose annotation names the source. */
   readonly sources: Map<string, PodSource | undefined>;
 }
 

@@ -8,7 +8,7 @@ import { tailOfCriLog } from './cri-log-tail.ts';
 
 /** Maximum size of a termination message: the last 4 KiB of the file. */
 const MAX_MESSAGE_BYTES = 4096;
-/** Maximum size of the log that replaces it: the last 80 lines, at most 2 KiB. */
+/** Maximum size of the end of the log that replaces a termination message: 80 lines, at most 2 KiB. */
 const MAX_LOG_LINES = 80;
 const MAX_LOG_BYTES = 2048;
 
@@ -75,7 +75,8 @@ export function joinMessages(fromRuntime: string, fromContainer: string): string
 async function readLogTail(fs: Files, path: string): Promise<string> {
   try {
     for (let window = FIRST_LOG_WINDOW_BYTES; ; window *= 4) {
-      // Links are followed, because some runtimes create them. Anything but a regular file is not opened.
+      // Symbolic links to a log are followed, because some runtimes create them. A log that is not a regular file is
+      // not opened.
       const { bytes, fromStart } = await readTail(await fs.open(path, 'r'), window);
       const tail = tailOfCriLog(bytes, fromStart, MAX_LOG_LINES, MAX_LOG_BYTES);
       if (tail.complete || window >= LAST_LOG_WINDOW_BYTES) return tail.text;
@@ -85,7 +86,10 @@ async function readLogTail(fs: Files, path: string): Promise<string> {
   }
 }
 
-/** The file may be on a volume, where a container may have replaced it by anything (W5). */
+/**
+ * Reads the end of a termination message file. The file may be on a volume, where a container may have replaced it by
+ * anything (W5).
+ */
 async function readMessage(fs: Files, path: string): Promise<Tail> {
   return await readTail(await fs.openBeneath(dirname(path), basename(path)), MAX_MESSAGE_BYTES);
 }

@@ -131,7 +131,7 @@ describe('labels and annotations', () => {
     [criAnnotations.preStopHandler, '{'],
     [criAnnotations.ports, '{}'],
     [criAnnotations.ports, '[null]'],
-  ])('treats %s = %j as absent and names it as invalid', (key, value) => {
+  ])('treats the container annotation %s = %j as absent and lists its key as malformed', (key, value) => {
     const parsed = parseContainerAnnotations({ [key]: value });
     expect(parsed).toEqual({ ...parseContainerAnnotations({}), malformed: [key] });
   });

@@ -66,7 +66,7 @@ describe('values computed by the Go kubelet', () => {
       { cpuQuota: 200_000, cpuShares: 2048, memory: 0, unified: oneKillsAll },
     ],
   ])(
-    'the sum of resources equals that of the Go kubelet: %s',
+    'CPU quota, CPU shares and memory limit of a container equal those of the Go kubelet: %s',
     (_title, request, limit, memoryLimit, settings, expected) => {
       const requests = request === undefined ? {} : { cpu: request };
       const container = makeContainer({ resources: { requests, limits: { cpu: limit, memory: memoryLimit } } });
