@@ -60,7 +60,7 @@ const OVER_LIMITS_WAIT_MS = 2000;
 export class EvictionManager {
   readonly #components: WithDefaults<EvictionComponents & CommonPorts>;
   #options: Required<EvictionOptions>;
-  /** Resolved when there is something to monitor. */
+  /** Resolved once there is a threshold or a storage limit to check. */
   readonly #needed = Promise.withResolvers<void>();
   readonly #statsReader: StatsReader;
   readonly #evictor: Evictor;
@@ -79,7 +79,7 @@ export class EvictionManager {
    * end of that work.
    */
   #busy: ReadonlySet<Lane> = new Set();
-  /** Whether a response may be needed but the stats were not fresh enough to act on. */
+  /** Whether a threshold may need a response, but the stats were not fresh enough to act on. */
   #needsNewerStats = false;
   /** Maximum delay of the next check of the node, while pods that exceed their storage limits are awaited. */
   #maxDelayMs = Number.POSITIVE_INFINITY;
@@ -286,7 +286,7 @@ export class EvictionManager {
     let stats = roundStats;
     for (const threshold of actionable) {
       const lane = laneOf(threshold.signal);
-      // A response to an earlier threshold may have resolved this one.
+      // A response to an earlier threshold may have ended this shortage too.
       const isMet = stats === roundStats || isMetBy(threshold, stats.observations, true);
       const request = { threshold, actionable, stats, isMet, isLaneBusy: this.#busy.has(lane), layout };
       const response = await this.#responder.respond(request, signal);
@@ -350,8 +350,8 @@ export class EvictionManager {
     const readings = await this.#watch.read(thresholds, signal);
     const stats = await this.#statsReader.read(signal, of);
     if (stats === undefined) return undefined;
-    // Such node-only stats are not returned: their times would be recorded as the newest, and pod stats with the same
-    // times would not count as new.
+    // If a pod may have to be chosen, the node-only stats are dropped and read again with pods. If they were returned,
+    // their times would be recorded as the newest, and pod stats with the same times would not count as new.
     if (!stats.hasPods && this.#pressure.mayChoose(stats, thresholds)) return await this.#measure(signal, 'pods');
     this.#watch.setBaseline(readings, thresholds, stats.observations);
     return stats;

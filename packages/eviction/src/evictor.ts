@@ -113,7 +113,7 @@ export class Evictor {
     }
   }
 
-  /** @throws if the kill takes too long; the signal's reason */
+  /** Kills a pod through the port, for a limited time. @throws if the kill takes too long; the signal's reason */
   async #kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void> {
     const { pods, clock } = this.#components;
     const limitMs = 2000 * how.gracePeriodSeconds + KILL_TIMEOUT_MS;

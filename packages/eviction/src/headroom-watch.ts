@@ -99,7 +99,10 @@ export class HeadroomWatch {
     }
   }
 
-  /** @returns `undefined` if the gauge need not be read again before `endMs` */
+  /**
+   * Reads the gauge until it shows a crossed threshold. @returns the gauge's signal; `undefined` if the gauge need not
+   * be read again before `endMs`
+   */
   async #crossedBy(gauge: Gauge, baseline: Baseline, endMs: number, signal: AbortSignal): Promise<Signal | undefined> {
     const limits = { minMs: MIN_READ_INTERVAL_MS, maxMs: this.#maxMs };
     let left = baseline.headroom;

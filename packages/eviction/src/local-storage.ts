@@ -51,8 +51,9 @@ function overPod(pod: Pod, stats: EvictionPodStats): StorageViolation | undefine
 }
 
 /**
- * A container's limit applies to its writable layer and its logs, on whichever disks they are, as the pod's limit does.
- * Upstream leaves out the writable layer if images have a dedicated disk (kubernetes#139205).
+ * Returns the violation of a container's limit. The limit applies to its writable layer and its logs, on whichever
+ * disks they are, as the pod's limit does. Upstream leaves out the writable layer if images have a dedicated disk
+ * (kubernetes#139205).
  */
 function overContainer(pod: Pod, stats: EvictionPodStats): StorageViolation | undefined {
   const limits = new Map(

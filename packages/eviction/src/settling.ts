@@ -6,7 +6,10 @@ import type { Observation } from './observations.ts';
  * collections take long.
  */
 export const SETTLING_MS = 10_000;
-/** If the disk would be full within this time at the current rate, there is no wait. */
+/**
+ * If the disk would be full within this time at its current fill rate, eviction does not wait for removed data to
+ * become free.
+ */
 const HORIZON_MS = 30_000;
 
 /**

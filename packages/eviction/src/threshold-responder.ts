@@ -68,7 +68,7 @@ export interface ThresholdResponse {
   readonly stats: StatsSnapshot;
 }
 
-/** Data of one response; its state is that of {@link nextResponse}. */
+/** Data of the response to one threshold; {@link nextResponse} computes its state. */
 interface Attempt extends Pick<ResponseRequest, 'threshold' | 'actionable' | 'layout'> {
   /** Newest stats. */
   stats: StatsSnapshot;
@@ -201,7 +201,7 @@ export class ThresholdResponder {
     const earlier = settling.record(threshold, stats);
     attempt.before = earlier ?? stats;
     if (settling.maySettle(threshold, earlier, stats)) {
-      // When the settling time has passed, unused resources must be removed again before a pod is evicted.
+      // When the settling time has passed, unused resources must be removed once more before a pod is evicted.
       this.#removals.delete(threshold);
       return { type: 'assessed', maySettle: true, isRemovalDue: false };
     }

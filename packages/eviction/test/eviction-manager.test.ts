@@ -52,7 +52,7 @@ describe('eviction manager: node without pressure', () => {
     const { asked, stats } = nodeAlone();
     start(world.manager(HARD, {}, { stats }));
     await world.clock.advance(35_000);
-    // The start takes one more summary, for the disks, once the disk layout is known.
+    // At the start, the manager reads one more summary for the disks, once the disk layout is known.
     expect(asked).toEqual(['node', 'node', 'node', 'node', 'node']);
     world.memory.available = 90 * MI;
     await world.clock.advance(10_000);
@@ -895,7 +895,7 @@ describe('eviction manager: gauges', () => {
   const gauge = (perSecond = 1000 * MI): Gauge => ({
     signal: 'memory.available',
     perSecond,
-    // The gauge also counts another, constant amount.
+    // The gauge exceeds the available memory by a constant amount.
     available: async () => world.memory.available + 7 * MI,
   });
 
@@ -903,7 +903,7 @@ describe('eviction manager: gauges', () => {
     let reads = 0;
     const available = async (): Promise<number> => {
       reads += 1;
-      // Makes an endless loop fail instead of hanging the test.
+      // After a thousand reads the gauge hangs, so that an endless loop fails instead of blocking the test.
       if (reads > 1000) await new Promise(() => {});
       return world.memory.available;
     };

@@ -73,7 +73,7 @@ describe('eviction manager: reclaim for a disk that hangs', () => {
     expect(manager.pressure()).toEqual({ memory: true, disk: true, pid: false });
     await world.clock.advance(80 * SECOND);
     expect(world.log).toEqual(['images', 'kill hog', 'gone hog']);
-    // The removal timed out and did not free enough.
+    // By now, the image removal has timed out and has not freed enough space.
     await world.clock.advance(30 * SECOND);
     expect(world.log.slice(3, 5)).toEqual(['kill writer', 'gone writer']);
   });
@@ -135,7 +135,7 @@ test('N2: repeats the reclaim when the disk is short again, even if the stats af
   world.onReclaim = (what) => {
     if (what !== 'images' || world.summary !== undefined) return;
     world.disk.available = 500 * MI;
-    // The first stats after the removal are lost.
+    // The request for the first stats after the removal fails.
     world.summary = async () => {
       world.summary = undefined;
       throw new Error('away');
@@ -157,7 +157,7 @@ test('N2: removes images before pods are evicted once all pods are known, even i
   world.onReclaim = () => {
     if (world.arePodsKnown) return;
     world.arePodsKnown = true;
-    // The first stats after the removal are lost.
+    // The request for the first stats after the removal fails.
     world.summary = async () => {
       world.summary = undefined;
       throw new Error('away');
