@@ -78,7 +78,9 @@ export class CgroupsV2 implements CgroupGroups {
     }
   }
 
-  /** The kernel never gives two cgroup directories the same inode number. */
+  /**
+   * Returns the inode number of the cgroup's directory: the kernel never gives two cgroup directories the same number.
+   */
   async identity(name: CgroupName): Promise<string | undefined> {
     if (!(await this.exists(name))) return undefined;
     try {
@@ -196,6 +198,7 @@ export class CgroupsV2 implements CgroupGroups {
   }
 
   /**
+   * Checks that a cgroup can have all controllers.
    * @throws CgroupError `Refused` if the cgroup cannot have a memory controller, because a parent has processes or is
    * threaded
    */

@@ -45,7 +45,10 @@ export async function readHierarchy(fs: Pick<FileSystem, 'readFile'>): Promise<C
   return { version: 1, mounts };
 }
 
-/** Without this file, `/proc` is not mounted, and the mounts cannot be determined. */
+/**
+ * Reads `/proc/self/mountinfo`. If the file is missing, `/proc` is not mounted, and the cgroup mounts cannot be
+ * determined.
+ */
 async function readMountinfo(fs: Pick<FileSystem, 'readFile'>): Promise<string> {
   try {
     return await readText(fs, '/proc/self/mountinfo');

@@ -378,7 +378,7 @@ export class PodCgroups {
       await limitMemory(manager, this.#qos.Burstable, limits.burstableBytes);
       await limitMemory(manager, this.#qos.BestEffort, limits.bestEffortBytes);
     };
-    // Serialized, so that the last values given are the values in effect.
+    // The updates run one after another, so the values of the latest call stay in effect.
     await this.#qosTurn.run(() => this.#timed('update', give), signal);
   }
 
@@ -387,7 +387,10 @@ export class PodCgroups {
     return given?.values === values && this.#clock.monotonic() < given.atMs + QOS_REPAIR_MS;
   }
 
-  /** The preparation is shared by all callers; it continues if a caller aborts. */
+  /**
+   * Opens the machine's cgroups and creates the cgroups that contain all pods, once for all callers; continues if a
+   * caller aborts.
+   */
   async #ready(signal: AbortSignal): Promise<Ready> {
     this.#tree ??= this.#prepare().catch((err: unknown) => {
       this.#tree = undefined;
@@ -430,8 +433,8 @@ async function identityOf(manager: CgroupManager, name: CgroupName): Promise<str
 }
 
 /**
- * Returns the current limits; `undefined` if they cannot be read. A wrong limit is then reported by the kernel when it
- * is written.
+ * Returns the current limits; `undefined` if they cannot be read. In that case, the kernel reports an unacceptable
+ * limit when the limit is written.
  */
 async function heldBy(manager: CgroupManager, name: CgroupName): Promise<GroupLimits | undefined> {
   try {

@@ -63,7 +63,10 @@ export function podResourceConfig(pod: Pod, options: PodLimitOptions = {}): Reso
   }
 }
 
-/** Init containers count too, because they run in the same cgroup. */
+/**
+ * Returns whether a pod has a limit for the resource: for the pod as a whole, or for each container. Init containers
+ * count too, because they run in the same cgroup.
+ */
 function isLimited({ spec }: Pod, resource: 'cpu' | 'memory'): boolean {
   if (isPositive(spec.resources?.limits, resource)) return true;
   const { containers, initContainers = [] } = spec;

@@ -169,7 +169,7 @@ describe.each([1, 2] as const)('cgroups as systemd slices, on cgroup v%i', (vers
   });
 });
 
-describe('a machine', () => {
+describe('openCgroups with the driver systemd', () => {
   test('a machine without systemd offers no systemd driver', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2);
     await kernel.boot();

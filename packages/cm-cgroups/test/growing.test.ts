@@ -35,7 +35,7 @@ test.each([
     { memoryBytes: 0, cpuQuotaUs: -1, cpuShares: 2 },
     {},
   ],
-  ['nothing is known of the group', { memoryBytes: 1 }, undefined, { memoryBytes: 1 }, {}],
+  ['the current limits are unknown', { memoryBytes: 1 }, undefined, { memoryBytes: 1 }, {}],
 ])('growing sets the limits that do not shrink, and keeps those that would: %s', (_what, config, has, set, kept) => {
   expect(growing(config, has)).toEqual({ set, kept });
 });

@@ -14,7 +14,7 @@ interface Waiting {
 /** Collects the results of systemd jobs, by job path, from the signal `JobRemoved`. */
 export class JobWatch {
   readonly #waiting = new Map<string, Waiting>();
-  /** Sender and result of finished jobs. */
+  /** Sender and result of finished jobs, by job path. */
   readonly #ended = new Map<string, readonly [sender: string | undefined, result: string]>();
 
   /** Processes a signal `JobRemoved`: id, path, unit, result. */
