@@ -225,7 +225,7 @@ describe('operations that are special to cgroup v2', () => {
     });
   });
 
-  test('on a v2 kernel without cgroup.kill, the processes of a destroyed cgroup are frozen, killed one by one, and thawed', async () => {
+  test('on a v2 kernel without cgroup.kill, processes are frozen, killed one by one, and thawed', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2, { killFile: false });
     await kernel.boot();
     const cgroups = await openCgroups(kernel);

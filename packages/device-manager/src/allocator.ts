@@ -44,7 +44,7 @@ interface AllocatorParts {
   readonly numaNodes: readonly number[];
   /** Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any. */
   readonly affinity: (podUid: string, container: string) => readonly number[] | undefined;
-  /** Frees devices of pods that are gone. */
+  /** Frees the devices of pods that no longer exist. */
   readonly freeGone: () => void;
   /** Returns the UIDs of pods that hold devices only until their termination has finished. */
   readonly ending: () => readonly string[];
@@ -84,7 +84,7 @@ export class Allocator {
     );
     if (asked.length === 0) return [];
     const { inventory, held } = this.#parts;
-    // Only resources for which a plugin has reported devices, or of which a container holds devices.
+    // A resource counts as a device resource only if a plugin has reported devices of it, or if a container holds some.
     const heldResources = held.resources();
     return asked
       .filter(([resource]) => inventory.healthy(resource) !== undefined || heldResources.has(resource))
@@ -197,7 +197,7 @@ export class Allocator {
   ): Promise<{ readonly ids: readonly string[]; readonly release: () => void } | undefined> {
     const { clock, undecided, plugins, noted, freeGone, ending } = this.#parts;
     let preferred: readonly string[] | undefined;
-    // Devices may be taken by other pods during a wait, so the choice is repeated after each.
+    // Other pods may get devices during a wait, so the choice is repeated after each wait.
     for (;;) {
       signal.throwIfAborted();
       const choice = chooseDevices(this.#demand(pod, container, resource, required));
@@ -266,7 +266,8 @@ export class Allocator {
     const { inventory, held } = this.#parts;
     const { uid: podUid } = pod.metadata;
     const reserved = new Set(this.#reservations.of(resource));
-    // Containers of one pod may be allocated concurrently, if that happens when they start.
+    // Reserved devices are not reusable: several containers of a pod may get their devices concurrently, if they get
+    // them at their start.
     const reusable = [...reusableDevices(pod, container, resource, held)].filter((id) => !reserved.has(id));
     return {
       ...{ podUid, container, resource, required },

@@ -19,7 +19,7 @@ export interface DeviceCheckpoint {
   readonly registered: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Field names of the file (`checkpoint/checkpoint.go`). Go's nil is null. */
+/** Entry with the field names of the file (`checkpoint/checkpoint.go`). Go writes nil as null. */
 interface Entry {
   readonly PodUID: string;
   readonly ContainerName: string;
@@ -33,7 +33,7 @@ interface Data {
   readonly RegisteredDevices: Readonly<Record<string, readonly string[] | null>> | null;
 }
 
-/** An entry as written here, without nil values. */
+/** Entry of the file as this package writes it, without null values. */
 interface WrittenEntry extends Entry {
   readonly DeviceIDs: Readonly<Record<string, readonly string[]>>;
   readonly AllocResp: string;
@@ -190,7 +190,10 @@ function dataChecksum({ PodDeviceEntries, RegisteredDevices }: Data): number {
   );
 }
 
-/** Matches nearly all names, of which there may be some 100,000. */
+/**
+ * Matches strings that JSON contains unescaped: nearly all names, of which there may be some 100,000. Their size need
+ * not be computed by encoding them.
+ */
 const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 
 /** Returns the size of a string in the file, including its quotes. */

@@ -20,11 +20,14 @@ export interface DeviceDemand {
 export type DeviceChoice =
   /** The container already has its devices. */
   | { readonly kind: 'granted' }
-  /** `short`: refused only because others hold devices. */
+  /** The devices are refused. `short`: only because other containers hold them. */
   | { readonly kind: 'refused'; readonly message: string; readonly short?: boolean }
   | OpenChoice;
 
-/** The container gets `taken` and `needed` more of `available`, of which the plugin may prefer some. */
+/**
+ * Choice that involves the plugin: the container gets the devices `taken`, and `needed` more of `available`, of which
+ * the plugin may prefer some.
+ */
 export interface OpenChoice {
   readonly kind: 'open';
   readonly taken: readonly string[];

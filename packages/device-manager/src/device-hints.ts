@@ -6,7 +6,7 @@ export interface DeviceSupply {
   /** All devices of the resource. */
   readonly devices: ReadonlyMap<string, Device>;
   readonly available: ReadonlySet<string>;
-  /** Devices that it must get, because it reuses them. */
+  /** Devices that the container or pod must get, because it reuses them. */
   readonly reusable: ReadonlySet<string>;
 }
 
@@ -45,9 +45,9 @@ export function deviceHints(
 
 /** Available devices, in the order in which they are allocated. */
 export interface AlignedChoice {
-  /** Close to a node of the affinity. */
+  /** Devices close to a NUMA node of the affinity. */
   readonly aligned: readonly string[];
-  /** All others: first those close to other nodes, then those without a node. */
+  /** All other devices: first those close to other NUMA nodes, then those without a NUMA node. */
   readonly others: readonly string[];
 }
 
@@ -81,7 +81,7 @@ export function byAffinity(
   return { aligned: ids(ranked.filter(isAligned)), others: ids(ranked.filter((one) => !isAligned(one))) };
 }
 
-/** Yields the non-empty subsets, smaller ones first. */
+/** Yields the non-empty subsets of a list of NUMA nodes, smaller ones first. */
 function* subsets(nodes: readonly number[]): Generator<readonly number[], void, undefined> {
   for (let size = 1; size <= nodes.length; size++) yield* ofSize(nodes, size, 0);
 }

@@ -76,7 +76,7 @@ export interface DeviceManagerOptions {
   readonly numaNodes?: readonly number[];
 }
 
-/** Sufficient for a plugin in a pod to pull its image and restart. */
+/** Default of `pluginWaitMs`: long enough for a plugin in a pod to pull its image and restart. */
 const PLUGIN_WAIT_MS = 120_000;
 
 /** Result of admission; compatible with kubelet-core's. */
@@ -121,7 +121,8 @@ export class DeviceManager {
       const problem = `directory: must be an absolute path, not ${JSON.stringify(options.directory)}`;
       throw new OptionsError('DeviceManager', 'directory', problem);
     }
-    // Normalized, because endpoints are compared with it: no trailing slash, no `..`.
+    // The directory is normalized (no trailing slash, no `..`), because the paths of plugins' sockets are compared with
+    // it.
     const directory = posix.resolve(options.directory);
     const { pluginWaitMs = PLUGIN_WAIT_MS, numaNodes = [] } = options;
     const { clock, logger, metrics, transport = unixSockets, noted = unnoted } = withDefaults(components);
@@ -334,7 +335,10 @@ export class DeviceManager {
     this.#plugins.disconnect(resource, socketPath);
   }
 
-  /** Returns the pods that hold devices but should not; none before all pods are known. */
+  /**
+   * Returns the pods that hold devices although they are neither active nor in admission; none before all pods are
+   * known.
+   */
   #leaving(): readonly string[] {
     const { pods } = this.#components;
     const uids = this.#held.uids();

@@ -57,7 +57,7 @@ export class DeviceRecord {
     this.#file = new CheckpointFile(parts.fs, directory, () => this.#content());
   }
 
-  /** After this signal is aborted, nothing is retried. */
+  /** Sets the signal after whose abort failed writes are not retried. */
   begin(ending: AbortSignal): void {
     this.#ending = ending;
   }
@@ -99,7 +99,8 @@ export class DeviceRecord {
 
   #writeAgain(): void {
     if (this.#writesAgain) {
-      // Another write may have succeeded since.
+      // The retry that is already scheduled does nothing if another write has succeeded since, unless the delay is set
+      // again.
       this.#pauseMs ??= RETRY_MS;
       return;
     }
@@ -112,7 +113,7 @@ export class DeviceRecord {
     sleep(this.#parts.clock, this.#pauseMs, this.#ending).then(again, () => {});
   }
 
-  /** Writes in the background. For changes whose loss would not lose an allocation. */
+  /** Writes the state in the background. Used for changes whose loss would not lose an allocation. */
   writeSoon(): void {
     this.write().catch((err: unknown) => {
       this.#parts.logger.error({ err }, 'Writing checkpoint encountered');

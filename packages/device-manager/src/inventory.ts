@@ -87,7 +87,7 @@ export class DeviceInventory {
 
   /**
    * Replaces the devices of a resource. @returns the new devices, and those whose health has changed @throws Error if
-   * there are too many
+   * all device names together are too long
    */
   update(resource: string, devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
     const known = this.#resources.get(resource);
@@ -168,7 +168,7 @@ export class DeviceInventory {
     return this.#resources.get(resource)?.healthy;
   }
 
-  /** Changes whenever the result of {@link registered} changes. */
+  /** Number that changes whenever the result of {@link registered} changes. */
   get revision(): number {
     return this.#revision;
   }
