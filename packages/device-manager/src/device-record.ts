@@ -99,8 +99,8 @@ export class DeviceRecord {
 
   #writeAgain(): void {
     if (this.#writesAgain) {
-      // The retry that is already scheduled does nothing if another write has succeeded since, unless the delay is set
-      // again.
+      // Another write may have succeeded and cleared the delay since the retry was scheduled. Without a delay, the
+      // retry does nothing.
       this.#pauseMs ??= RETRY_MS;
       return;
     }
