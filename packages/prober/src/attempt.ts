@@ -31,7 +31,7 @@ export type ExecInContainer = (
  * simulations pass their own.
  */
 export interface ProbePorts {
-  /** Absent if commands cannot be run; exec probes then result in an error. */
+  /** Runs commands in containers. If absent, exec probes result in an error. */
   readonly exec?: ExecInContainer;
   readonly http?: (request: HttpGetRequest, timeoutMs: number, signal: AbortSignal) => Promise<HttpGetResult>;
   /**
@@ -143,7 +143,10 @@ export class ProbeAttempt {
     return isOwn ? this.#request(probe.httpGet, container, podIp) : undefined;
   }
 
-  /** Cached as long as the pod's address is the same, because the same probe is made again and again. */
+  /**
+   * Returns the request of an HTTP probe. Cached as long as the pod's address is the same, because the same probe is
+   * made again and again.
+   */
   #request(action: HttpGetAction, container: ProbeTarget['container'], podIp: string): HttpGetRequest {
     const made = this.#requests.get(action);
     if (made?.podIp === podIp && made.container === container) return made.request;
@@ -162,8 +165,8 @@ export class ProbeAttempt {
     // Variables with `valueFrom` are empty, as in upstream.
     const env = new Map((container.env ?? []).map(({ name, value }) => [name, value ?? '']));
     const command = expandAll(probe.exec?.command ?? [], (name) => env.get(name));
-    // The runtime counts whole seconds. A timeout with a fraction is enforced here, and also counts as a failure of the
-    // command.
+    // The runtime's timeout has whole seconds. A timeout with a fraction of a second is enforced here, and also counts
+    // as a failure of the command.
     const enforcedHere = wholeTimeoutMs % 1000 !== 0;
     const limitMs = enforcedHere ? timeoutMs : timeoutMs + EXEC_SLACK_MS;
     const late: ProbeOutcome = {

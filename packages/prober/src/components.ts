@@ -6,10 +6,10 @@ import type { ProbePorts } from './attempt.ts';
 /** Components of a `Prober`. */
 export interface ProberComponents {
   readonly clock?: Clock;
-  /** Spreads the first probes of pods that ran before the prober started. */
+  /** Source of the random delays that spread the first probes of pods that ran before the prober started. */
   readonly random?: Random;
   readonly logger?: Logger;
-  /** Metrics of upstream's `/metrics/probes`, which need a registry of their own. */
+  /** Registry for the metrics of upstream's `/metrics/probes`; not the registry of `/metrics`. */
   readonly metrics?: Metrics;
   readonly recorder?: EventRecorder;
   /** Latest status of each pod, which has the IDs and states of its containers. */

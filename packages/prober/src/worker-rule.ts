@@ -44,7 +44,7 @@ export interface ProbeFacts {
   readonly startup: (containerId: string) => ProbeResult | undefined;
   /** Whether the probe connects to the pod's own address. */
   readonly needsAddress: boolean;
-  /** Wall clock. */
+  /** Wall-clock time in ms. */
   readonly nowMs: number;
   /** How long `state.containerId` has been known, by the monotonic clock, because the wall clock may be set back. */
   readonly knownForMs: number;
@@ -56,13 +56,15 @@ export interface Decision {
   readonly state: WorkerState;
   readonly next:
     | { readonly kind: 'probe' }
-    /** Check again after one period, or earlier at `atMs` (wall clock) if that time is known. */
+    /**
+     * The probe waits: it is checked again after one period, or earlier at `atMs` (wall clock) if that time is known.
+     */
     | { readonly kind: 'wait'; readonly why: string; readonly atMs?: number }
     /** The probe is never needed again. */
     | { readonly kind: 'end' };
   /** ID of the container whose result is removed. */
   readonly forget?: string;
-  /** New result of `state.containerId`. */
+  /** New result of the container `state.containerId`. */
   readonly set?: ProbeResult;
 }
 
@@ -101,7 +103,8 @@ export function beforeProbe(before: WorkerState, facts: ProbeFacts): Decision {
     const next = startsAgain(found.status, facts, status)
       ? ({ kind: 'wait', why: 'the container' } as const)
       : ({ kind: 'end' } as const);
-    // A container that was only just created must not be killed because it does not run yet.
+    // The liveness result of a container that was only created is not a failure: the container must not be killed
+    // because it does not run yet.
     const failed = kind === 'readiness' || found.status.state?.terminated != null;
     return { ...changes, ...(failed && { set: 'failure' }), next };
   }
