@@ -10,7 +10,7 @@ export interface OpenConnection {
   readonly client: ReturnType<GrpcTransport['client']>;
   /** Calls in progress. */
   calls: number;
-  /** Whether no further call uses the connection. */
+  /** Whether the connection is lost, so that no further call uses it. */
   isLost: boolean;
   /** Capabilities that the driver reported on this connection. */
   capabilities: CsiNodeCapabilities | undefined;

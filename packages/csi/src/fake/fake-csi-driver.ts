@@ -27,19 +27,19 @@ export type CsiNodeCall =
 
 /** Fault of a fake driver in one call. */
 export interface CsiFault {
-  /** Waits before everything else, on the clock of the driver. */
+  /** Delay in ms before the call is handled, by the driver's clock. */
   readonly delayMs?: number;
-  /** Does the work of the call, although the call then fails. */
+  /** Whether the driver does the work of the call although the call then fails. */
   readonly acts?: boolean;
-  /** Never answers, until the caller gives up. */
+  /** Whether the driver sends no response until the caller gives up. */
   readonly hangs?: boolean;
-  /** Fails with this code. */
+  /** gRPC code with which the call fails. */
   readonly code?: GrpcCode;
-  /** Text of the failure. */
+  /** Details of the failure, for the error message. */
   readonly details?: string;
-  /** Answers with these bytes. */
+  /** Bytes that the driver sends instead of a valid response. */
   readonly garbage?: Uint8Array;
-  /** Stops the driver as if it was killed. */
+  /** Whether the call stops the driver like a killed process. */
   readonly dies?: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface FakeCsiDriverOptions {
    * the call. Default: only `act` is called.
    */
   readonly around?: (received: ReceivedCall, act: () => object, signal: AbortSignal) => Promise<object>;
-  /** Further services on the driver's socket, for example its registration. */
+  /** Additional services on the driver's socket, for example its registration. */
   readonly services?: readonly Service[];
 }
 
@@ -102,7 +102,7 @@ export class FakeCsiDriver {
   /** The node's volumes as the driver sees them. A test may change them. */
   readonly volumes: DriverVolumes;
   readonly #volumes: FakeVolumes;
-  /** Replaced by a test that changes the driver's version. */
+  /** Capabilities that the driver reports. A test replaces them to change the driver's version. */
   capabilities: CsiNodeCapabilities;
   maxVolumesPerNode: bigint;
   readonly #options: FakeCsiDriverOptions;
@@ -146,13 +146,13 @@ export class FakeCsiDriver {
     this.#faults.set(call, [...(this.#faults.get(call) ?? []), ...faults]);
   }
 
-  /** Sets the fault of all calls that have no other one; `undefined` ends it. */
+  /** Sets the fault of all calls of a kind that have no fault from {@link next}; `undefined` removes it. */
   always(call: CsiNodeCall, fault: CsiFault | undefined): void {
     if (fault === undefined) this.#lasting.delete(call);
     else this.#lasting.set(call, fault);
   }
 
-  /** Number of calls received of one kind. */
+  /** Returns how many calls of one kind were received. */
   count(call: CsiNodeCall): number {
     return this.calls.filter((one) => one.call === call).length;
   }

@@ -13,10 +13,10 @@ export interface CsiNodeApi {
     patch: { readonly metadata: NodeMetadataPatch & { readonly uid?: string } },
     signal: AbortSignal,
   ): Promise<unknown>;
-  /** Returns `undefined` if there is no CSINode. */
+  /** Reads the CSINode of this node; returns `undefined` if there is none. */
   getCsiNode(signal: AbortSignal): Promise<CSINode | undefined>;
   createCsiNode(csiNode: CSINode, signal: AbortSignal): Promise<unknown>;
-  /** Rejects if the object was changed since it was read. */
+  /** Replaces the CSINode of this node. Rejects if the object was changed since it was read. */
   updateCsiNode(csiNode: CSINode, signal: AbortSignal): Promise<unknown>;
   deleteCsiNode(signal: AbortSignal): Promise<unknown>;
 }

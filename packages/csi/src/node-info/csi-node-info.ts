@@ -43,7 +43,7 @@ export class CsiNodeInfo {
   readonly #writer: CsiNodeWriter;
   /** Writes in the background: the initialisation, and reports and removals of drivers. */
   readonly #schedule: WriteSchedule;
-  /** Drivers to report. */
+  /** Registered drivers that CSINode and Node must show, by name. */
   readonly #wanted = new Map<string, CsiDriverNodeInfo>();
   readonly #startOnce = new StartOnce('CsiNodeInfo');
   #problem: string | undefined = INITIAL;
@@ -178,7 +178,7 @@ export class CsiNodeInfo {
         await this.#writer.addToNode(name, info, signal);
         await this.#writer.addToCsiNode(name, info, signal);
       }
-      // If the driver changed during the write, it is due again.
+      // If the driver's information changed during the write, the driver is due again.
       if (this.#wanted.get(name) === info) this.#schedule.done(name);
     } catch (err) {
       signal.throwIfAborted();

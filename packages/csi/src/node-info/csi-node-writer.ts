@@ -40,7 +40,7 @@ export class CsiNodeWriter {
     }, signal);
   }
 
-  /** @throws TopologyCollision */
+  /** Adds a driver's node ID and topology to the Node. @throws TopologyCollision */
   async addToNode(name: string, info: CsiDriverNodeInfo, signal: AbortSignal): Promise<void> {
     await this.#turn.run(async () => {
       const metadata = await this.#readNode(signal);
@@ -77,7 +77,7 @@ export class CsiNodeWriter {
 
   async #patch({ uid }: NodeMetadata, patch: NodeMetadataPatch | undefined, signal: AbortSignal): Promise<void> {
     if (patch === undefined) return;
-    // With its UID, the patch is rejected if the node was deleted and created again.
+    // The patch contains the Node's UID, so it is rejected if the Node was deleted and created again.
     await this.#api.patchNode({ metadata: { ...(uid !== undefined && { uid }), ...patch } }, signal);
   }
 

@@ -141,12 +141,15 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
     await this.#components.nodeInfo?.update(name, info, signal);
   }
 
-  /** Must be called when a CSIDriver object was added, changed or deleted. */
+  /**
+   * Starts, changes or stops the periodic updates of a driver's volume limit. Must be called when a CSIDriver object
+   * was added, changed or deleted.
+   */
   csiDriverChanged(name: string): void {
     this.#scheduleUpdates(name);
   }
 
-  /** Updates the numbers of volumes that fit on the node, each with its driver's period, until the signal is aborted. */
+  /** Updates the volume limit of each driver with the period of its CSIDriver object, until the signal is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const group = new TaskGroup(signal);
@@ -176,7 +179,7 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
     this.#components.onDriverChanged?.(name);
   }
 
-  /** Starts or stops the periodic updates of a driver (`csi_node_updater.go: syncDriverUpdater`). */
+  /** Starts or stops the periodic updates of a driver's volume limit (`csi_node_updater.go: syncDriverUpdater`). */
   #scheduleUpdates(name: string): void {
     const running = this.#running;
     const wanted = this.#drivers.has(name) ? this.#components.allocatableUpdatePeriodSeconds?.(name) : undefined;

@@ -25,7 +25,7 @@ export function registrationVersion(
   registered: Version | undefined,
 ): Version | string {
   const failed = `kubernetes.io/csi: ${step} for CSI driver ${JSON.stringify(name.slice(0, 2 * MAX_NAME_LENGTH))} failed.`;
-  // The name becomes a part of paths.
+  // The name is checked, because it becomes a part of paths.
   const problem = nameProblem(name);
   if (problem !== undefined) return `${failed} Invalid name: ${problem}`;
   if (versions.length === 0) return `${failed} Plugin returned an empty list for supported versions`;
