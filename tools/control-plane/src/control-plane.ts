@@ -78,7 +78,7 @@ export class ControlPlane {
     return this.#places.kubeconfig('admin');
   }
 
-  /** Administrator's credentials, PEM. */
+  /** Credentials of the administrator, in PEM format. */
   get admin(): Required<Caller> {
     if (this.#admin === undefined) throw new Error('the control plane was not started');
     return { ca: this.#ca, ...this.#admin };

@@ -44,7 +44,7 @@ function mainGo(): string {
  * @throws Error if both fail
  */
 export async function bringCoreDns(file: string, say: Say, releases: string = RELEASES): Promise<void> {
-  // A separate directory, whose program is renamed at the end, so that concurrent calls do not conflict.
+  // The program is prepared in a separate directory and renamed at the end, so that concurrent calls do not conflict.
   const work = `${file}.${process.pid}`;
   await mkdir(work, { recursive: true });
   try {

@@ -9,7 +9,7 @@ interface SigningRequest {
 
 const REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 
-/** Returns whether a request is a node's request for its serving certificate, without a decision. */
+/** Returns whether a request is a node's request for its serving certificate that is neither approved nor denied. */
 export function isOpenServingRequest({ spec, status }: SigningRequest): boolean {
   return (
     spec.signerName === 'kubernetes.io/kubelet-serving' &&
