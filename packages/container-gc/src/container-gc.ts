@@ -44,7 +44,10 @@ export interface ContainerGcComponents {
 }
 
 export interface ContainerGcOptions {
-  /** Default: keep one dead container per container of a pod, regardless of age and of the node's total. */
+  /**
+   * Rules for keeping dead containers. Default: one dead container per container of a pod is kept, regardless of age
+   * and of the node's total.
+   */
   readonly policy?: Partial<ContainerGcPolicy>;
   /** Default: `/var/log/pods`. */
   readonly podLogsDirectory?: string;
@@ -251,7 +254,7 @@ export class ContainerGc {
     }
   }
 
-  /** @returns whether the container was removed */
+  /** Removes a container and logs a failure. @returns whether the container was removed */
   async #remove(containerId: string, signal: AbortSignal): Promise<boolean> {
     const { runtime, logger } = this.#components;
     try {

@@ -105,7 +105,10 @@ function newestFirst(a: GcContainer, b: GcContainer): number {
   return b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1);
 }
 
-/** @param attempts records of one container, newest first */
+/**
+ * Divides the records of one container into those that may be removed and those that must be kept.
+ * @param attempts records of one container, newest first
+ */
 function toUnit<C extends GcContainer>(attempts: readonly [C, ...C[]], isYoung: (container: C) => boolean): Unit<C> {
   const runs = attempts.some(({ state }) => state === 'running');
   const [newest] = attempts;
