@@ -29,7 +29,7 @@ test.each([
   ],
   ['CPU gets a limit', { cpuQuotaUs: 10_000 }, unlimited, { cpuQuotaUs: 10_000 }, {}],
   [
-    'no limit is wanted',
+    'the new config has no limits',
     { memoryBytes: 0, cpuQuotaUs: -1, cpuShares: 2 },
     held,
     { memoryBytes: 0, cpuQuotaUs: -1, cpuShares: 2 },

@@ -37,8 +37,14 @@ describe('planSandboxGc', () => {
     ['keeps ready sandboxes', [sandbox('1', 'a', 1, true), sandbox('2', 'a', 2)], [], [], []],
     ['keeps sandboxes with containers', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], ['1'], [], []],
     ['removes all sandboxes of a removed pod', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], [], ['a'], ['1', '2']],
-    ['K4: ready ones too, where their pod is gone', [sandbox('1', 'a', 1, true)], [], ['a'], ['1']],
-    ['but not what is in use', [sandbox('1', 'a', 1), sandbox('2', 'a', 2, true)], ['1', '2'], ['a'], []],
+    ['removes ready sandboxes of a removed pod, too (K4)', [sandbox('1', 'a', 1, true)], [], ['a'], ['1']],
+    [
+      'keeps sandboxes with containers of a removed pod',
+      [sandbox('1', 'a', 1), sandbox('2', 'a', 2, true)],
+      ['1', '2'],
+      ['a'],
+      [],
+    ],
     ['keeps the sandbox of another pod', [sandbox('1', 'a', 1), sandbox('2', 'b', 2)], [], ['b'], ['2']],
   ])('the plan for dead sandboxes %s', (_, sandboxes, occupied, gone, removed) => {
     expect(plan(sandboxes, occupied, gone)).toEqual(removed);

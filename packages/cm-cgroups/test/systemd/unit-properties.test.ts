@@ -38,7 +38,7 @@ describe("systemd properties of a cgroup's limits", () => {
       1,
       { CPUQuotaPeriodUSec: 100_000n, CPUQuotaPerSecUSec: INFINITY },
     ],
-    ['a quota alone', { cpuQuotaUs: 200_000 }, 2, { CPUQuotaPerSecUSec: 2_000_000n }],
+    ['a quota without a period', { cpuQuotaUs: 200_000 }, 2, { CPUQuotaPerSecUSec: 2_000_000n }],
     ['CPUs', { cpus: '0-1,9' }, 2, { AllowedCPUs: Uint8Array.of(3, 2) }],
     [
       'protected memory',
@@ -47,14 +47,14 @@ describe("systemd properties of a cgroup's limits", () => {
       { MemoryMin: 5n, MemoryLow: 6n, MemoryHigh: INFINITY },
     ],
     [
-      'limits of memory by their files',
+      'memory limits that are given as cgroup v2 files',
       { unified: { 'memory.max': '7', 'memory.swap.max': '8' } },
       2,
       { MemoryMax: 7n, MemorySwapMax: 8n },
     ],
-    ['files of v2 on v1', { unified: { 'memory.min': '5' } }, 1, {}],
+    ['cgroup v2 files on v1', { unified: { 'memory.min': '5' } }, 1, {}],
     [
-      'what systemd has no word for',
+      'limits without a systemd property',
       { oomGroup: true, hugePageLimits: 'unlimited', unified: { 'misc.max': 'x 1', 'memory.min': 'odd' } },
       2,
       {},

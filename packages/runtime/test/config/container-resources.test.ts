@@ -169,7 +169,7 @@ describe('memory QoS of a container', () => {
       { 'memory.min': '0', 'memory.low': '0', 'memory.high': '2040107008' },
     ],
     [
-      'no limit: the node is the limit',
+      "without a limit, the node's memory counts as the limit",
       { requests: { memory: '1Gi' } },
       tiered,
       { 'memory.low': String(GI), 'memory.high': '3972841472' },
