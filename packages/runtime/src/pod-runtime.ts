@@ -77,8 +77,8 @@ export interface PodRuntimeComponents {
     'open' | 'openBeneath' | 'mkdir' | 'readdir' | 'writeFile' | 'writeFileAtomic' | 'symlink' | 'remove' | 'exists'
   >;
   /**
-   * Access to files on volumes, to which a container may write its termination message. Their file systems may hang.
-   * Absent if all file systems respond.
+   * Access to files on volumes, to which a container may write its termination message. The file systems of volumes may
+   * hang. Absent if no file system can hang.
    */
   readonly foreignFiles?: Pick<ForeignFiles, 'lstat'>;
   /** Default: the system clock. */
@@ -110,14 +110,14 @@ export interface PodRuntimeComponents {
   readonly cgroups?: PodCgroups & Partial<ResizableGroups>;
   /**
    * Resources last applied to containers, on disk. If absent, running containers keep the resources they were created
-   * with. If present, `cri` must have the calls that change them.
+   * with. If present, `cri` must have the calls that change resources.
    */
   readonly applied?: AppliedResources;
   /** Secrets and ConfigMaps; absent if there is no API server. */
   readonly objects?: ObjectSource;
   /**
-   * Returns all services of the cluster, for environment variables. Returns `undefined` until they have been read once;
-   * pods of the API server are not started before. Absent if there is no API server.
+   * Returns all services of the cluster, for environment variables. Returns `undefined` until the services have been
+   * read once; pods of the API server are not started before. Absent if there is no API server.
    */
   readonly services?: () => Iterable<ServiceData> | undefined;
   /**
@@ -222,9 +222,9 @@ export class PodRuntime {
       containerLogsDirectory: options.containerLogsDirectory ?? DEFAULT_CONTAINER_LOGS_DIRECTORY,
     });
     // A slot is held only during calls to the runtime, never while waiting for an image pull or a hook. A pod that has
-    // its sandbox is urgent, because it needs only one or two more calls to be ready. Pods then become ready one after
-    // another instead of all at the end, and a terminated container is handled before new pods. Restarts cannot starve
-    // new pods, because the back-off limits them.
+    // its sandbox is urgent, because it needs only one or two more calls to be ready. With this order, pods become
+    // ready one after another instead of all at the end, and terminated containers restart before new pods start.
+    // Restarts cannot starve new pods, because the back-off limits restarts.
     const concurrency = options.startConcurrency ?? DEFAULT_START_CONCURRENCY;
     const gate = new LendingGate({ clock }, { concurrency, overdueMs: START_OVERDUE_MS });
     const contexts = new ConfigContexts({
@@ -291,7 +291,7 @@ export class PodRuntime {
    * Makes the runtime match the spec of a pod that should run. Never throws because of a container: failures are in the
    * results, and in {@link lastErrors} until the container's next start.
    * @param pod pod with its latest `status`, which stands in for containers whose record the runtime has removed
-   * @param status read not before the end of the last sync of this pod
+   * @param status status of the pod, read after the end of the last sync of this pod
    */
   async syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodSyncResult> {
     const result = await this.#reconciler.sync(pod, status, signal);
@@ -343,7 +343,7 @@ export class PodRuntime {
 
   /**
    * Returns whether a container that the runtime lists as dead has never run, because its start was interrupted.
-   * Returns false if the container is gone.
+   * Returns false if the container no longer exists.
    * @throws CriError
    */
   async hasNeverRun(containerId: string, signal: AbortSignal): Promise<boolean> {

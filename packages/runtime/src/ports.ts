@@ -55,8 +55,8 @@ export interface PodMounts {
    */
   extraSupplementalGroups?(pod: Pod): readonly number[];
   /**
-   * Returns the path of a mounted volume, for variables from files (`fileKeyRef`). If absent, such variables are
-   * rejected.
+   * Returns the path of a mounted volume, for variables from files (`fileKeyRef`). If this method is absent, variables
+   * from files are rejected.
    */
   volumePath?(pod: Pod, volumeName: string): string | undefined;
 }

@@ -5,7 +5,10 @@ import type { PodActions, PodActionsContext } from '../src/actions/pod-actions.t
 import { surplusInitContainers } from '../src/actions/prune-rule.ts';
 import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
-/** The expected actions of a row. Omitted fields must be empty, and the existing sandbox is used. */
+/**
+ * The expected actions of a row. Checks computed actions against a row's expected actions. Fields that the row omits
+ * must be empty, and the existing sandbox must be kept.
+ */
 function expectActions(
   actual: PodActions,
   expected: Partial<Omit<PodActions, 'containersToKill'>> & { kill?: Record<string, string> },

@@ -24,10 +24,10 @@ import { addResize, podLevelDiffers } from './resize-actions.ts';
 import { podSandboxChanged } from './sandbox-changed.ts';
 
 /**
- * Computes the actions that make the runtime match a pod that should run. Pure; the core of this package
+ * Computes the actions that make the runtime match a pod that should run. This pure function is the core of the package
  * (`computePodActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
  *
- * Back-off is not included: a container to start may still have to wait (see `RestartBackOff`).
+ * The actions ignore the restart back-off: a container that should start may still have to wait (see `RestartBackOff`).
  */
 export function computePodActions(pod: Pod, status: RuntimePodStatus, context: PodActionsContext): PodActions {
   const { features = defaultRestartFeatures } = context;
@@ -67,8 +67,8 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
   }
   const here = inThisSandbox(situation, actions);
   for (const [index, { name }] of (pod.spec.ephemeralContainers ?? []).entries()) {
-    // An ephemeral container never runs twice. It has not run if it was created but not started. If it runs, its start
-    // may still be incomplete.
+    // An ephemeral container never runs twice. An ephemeral container that was created but not started has not run. The
+    // start of a running ephemeral container may still be incomplete.
     const current = currentStatus(here.status.containers, name);
     const isToStart = current === undefined || current.state === 'created';
     const isUnfinished = current?.state === 'running' && current.startUnfinished === true;
@@ -162,8 +162,8 @@ interface KillCause {
   /** Whether an earlier sync or kubelet decided on the kill and may already have signalled the container. */
   readonly wasDecidedBefore?: true;
   /**
-   * Whether the pod is kept for the next sync, which applies the container's restart rules to its exit code. Otherwise,
-   * only policies decide, because the container has no exit code yet.
+   * Whether the pod is kept for the next sync, which applies the container's restart rules to its exit code. If absent,
+   * only restart policies decide, because the container has no exit code yet.
    */
   readonly exitDecides?: true;
 }
@@ -211,8 +211,8 @@ function killCause(
 
 /**
  * Returns the situation with containers that may run in a sandbox other than the pod's current one counted as unknown,
- * and adds them to the containers to kill. Their network no longer exists, and they must not count as containers of the
- * pod.
+ * and adds them to the containers to kill. The network of such containers no longer exists, so they must not count as
+ * containers of the pod.
  */
 function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situation {
   const { status } = situation;

@@ -13,7 +13,7 @@ export interface BackOffVerdict {
 
 interface Entry {
   readonly podUid: string;
-  /** Hash and resources of the container's spec. The delay is reset if they change. */
+  /** Hash and resources of the container's spec. The delay is reset if hash or resources change. */
   readonly spec: string;
   delayMs: number;
   /**
@@ -32,7 +32,7 @@ interface Entry {
  * Delays the restarts of crashing containers (C2), per pod UID, container name and spec: 10 s, doubled up to the
  * maximum, reset once the container has run for ten minutes. The delay counts from the container's exit.
  *
- * Nothing is saved for a kubelet restart: a missing entry is computed from the attempts in the runtime.
+ * The back-off is not saved on disk: after a kubelet restart, it is computed from the attempts in the runtime.
  */
 export class RestartBackOff {
   readonly #clock: Clock;

@@ -30,7 +30,7 @@ export function sandboxAnnotations(pod: Pod): Record<string, string> {
   return { ...pod.metadata.annotations };
 }
 
-/** Returns the labels of a container: its identity. The pod's own labels are only on the sandbox. */
+/** Returns the labels of a container: its identity. Only the sandbox has the pod's own labels. */
 export function containerLabels(pod: Pod, container: Container): Record<string, string> {
   return { ...podIdentity(pod), [criLabels.containerName]: container.name };
 }
@@ -102,7 +102,7 @@ export interface ParsedAnnotations {
   readonly malformed: readonly string[];
 }
 
-/** Parses a container's annotations. Never throws, whatever the runtime or another program wrote. */
+/** Parses a container's annotations. Never throws, whatever annotations the runtime or another program wrote. */
 export function parseContainerAnnotations(
   annotations: Readonly<Record<string, string>> | null | undefined,
 ): ParsedAnnotations {

@@ -37,7 +37,7 @@ export interface KillerComponents {
 export interface KillRequest {
   readonly id: string;
   readonly name: string;
-  /** Message of the `Killing` event. Default, also for '': the usual message. */
+  /** Message of the `Killing` event. If absent or '': `Stopping container NAME`. */
   readonly message?: string;
   readonly reason: KillReason;
   /** Grace period in seconds that replaces those of the pod and the probe. */
@@ -99,8 +99,8 @@ export class Killer {
           }
         }),
       );
-    // Sidecars stop after all containers that run at this time, including those that started late. Other containers do
-    // not wait for that information.
+    // Sidecars stop after all containers that run at this time, including those that started late. Other containers are
+    // stopped without waiting for the lookup of late starts.
     const killEarly = async (): Promise<readonly RuntimeContainer[]> => {
       if (turns === undefined) return [];
       const { running } = await this.#findLateStarts(runningPod.uid, mayHaveStarted, signal);
@@ -188,7 +188,7 @@ export class Killer {
     turns?.ended(name);
   }
 
-  /** Kills a container that the runtime cannot signal. The container has already had its grace period. */
+  /** Kills a container that the runtime cannot signal. The grace period of such a container is already over. */
   async #killWithoutSignal(
     podUid: string,
     { id, name }: Pick<RuntimeContainer, 'id' | 'name'>,
@@ -267,8 +267,8 @@ export class Killer {
 
   /**
    * Runs the `preStop` hook of a container, if the container has one, and waits as long as the grace period allows. The
-   * outcome does not matter. A longer hook continues until the container has stopped. An aborted attempt leaves the
-   * hook running, and the next attempt waits for it.
+   * container is stopped whether or not the hook succeeds. A hook that takes longer continues until the container has
+   * stopped. If the attempt is aborted, the hook continues, and the next attempt to kill the container waits for it.
    */
   async #preStop({ pod, container }: Spec, id: string, killing: Killing, signal: AbortSignal): Promise<void> {
     const { clock } = this.#components;
@@ -288,7 +288,7 @@ export class Killer {
 
   /**
    * Queries once whether the container still runs, because it may have exited since the pod's status was read. A later
-   * exit arrives through {@link containerEnded}.
+   * exit of the container is reported by {@link containerEnded}.
    */
   async #noticeExit(id: string, killing: Killing, signal: AbortSignal): Promise<void> {
     const { cri, clock, logger } = this.#components;
@@ -325,8 +325,8 @@ export class Killer {
 
   /**
    * Reads the grace period and hook of a container whose spec is no longer known, from the annotations written at its
-   * creation. Returns `undefined` if the container is gone too. If the response takes too long and the grace period is
-   * known, the container is stopped without these settings (W6).
+   * creation. Returns `undefined` if the container no longer exists. If the response takes too long and the grace
+   * period is known, the container is stopped without its hook (W6).
    */
   async #specFromRuntime(
     pod: Pod,

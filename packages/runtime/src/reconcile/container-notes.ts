@@ -16,11 +16,13 @@ export interface ContainerNote {
   /** Set if the `postStart` hook of the container has failed and the container must be stopped if it still runs. */
   readonly hookFailed?: true;
   /**
-   * Set if StartContainer got no response, or an error: the container may run nevertheless. Not kept across a kubelet
-   * restart.
+   * Set if StartContainer got no response, or an error: the container may run nevertheless. This field is not saved on
+   * disk.
    */
   readonly starting?: 'unanswered' | 'refused';
-  /** Pending restart of the attempt before this container. It stays pending until this container has started. */
+  /**
+   * Pending restart of the attempt before this container. The restart stays pending until this container has started.
+   */
   readonly replaces?: PendingRestart;
 }
 
@@ -123,8 +125,8 @@ export class ContainerNotes {
   }
 
   /**
-   * Resolves when the note is on disk or could not be written. If it could not be written, the sync continues and the
-   * next sync writes the note again. A kubelet restart in between loses the note.
+   * Resolves when the note is on disk or could not be written. If the note could not be written, the sync continues and
+   * the next sync writes the note again. If the kubelet restarts before that, the note is lost.
    */
   async put(podUid: string, container: string, note: ContainerNote): Promise<void> {
     await this.#fill(podUid);
@@ -182,7 +184,10 @@ export class ContainerNotes {
     }
   }
 
-  /** Writes the notes of a pod after its previous write has ended. A write that is waiting includes later notes. */
+  /**
+   * Writes the notes of a pod after its previous write has ended. A write that has not started yet includes notes that
+   * change before its start.
+   */
   #save(podUid: string): Promise<void> {
     const writes: Writes = this.#writes.get(podUid) ?? { last: Promise.resolve() };
     this.#writes.set(podUid, writes);

@@ -180,8 +180,8 @@ export class ContainerStarter {
   }
 
   /**
-   * Returns whether StartContainer may have started a container without a response. Everything that depends on the
-   * container waits until this is known (C4, C5).
+   * Returns whether StartContainer may have started a container without a response. Containers that depend on the
+   * started container wait until this is known (C4, C5).
    */
   isStarting({ metadata: { uid } }: Pod, { name }: Pick<AnyContainer, 'name'>, status: RuntimePodStatus): boolean {
     const note = this.#components.notes.get(uid, name);
@@ -284,8 +284,8 @@ export class ContainerStarter {
 
   /**
    * Records the container's resources before it is created, because a container without a record would be resized as if
-   * it had none. The previous container must have been removed before. Otherwise these resources would count as the
-   * resources of the previous container, which may still run.
+   * it had none. The previous container of the same name must have been removed before. Otherwise the recorded
+   * resources would count as those of the previous container, which may still run.
    */
   async #noteResources({ pod, container, type }: StartRequest): Promise<void> {
     if (type === 'ephemeral') return;
@@ -406,8 +406,8 @@ export class ContainerStarter {
       sameName.map(async (listed) => {
         const known = status.containers.find(({ id }) => id === listed.id);
         if (listed.state !== 'exited' || known?.state === 'exited') return listed;
-        // The container has exited since the pod's status was read, or has never started. Only its own status shows
-        // which is the case.
+        // The container has exited since the pod's status was read, or has never started. Only the status of the
+        // container, not the list, shows which is the case.
         const answer = await cri.containerStatus({ containerId: listed.id }, signal);
         if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${listed.id} is nil`);
         const { state } = toContainerStatus(answer.status, listed.sandboxId);

@@ -4,8 +4,8 @@ import type { RuntimePodSyncResult } from './sync-result.ts';
 const MAX_ENTRIES = 1000;
 
 /**
- * Keeps why each container's last start failed, for its waiting state (`pkg/kubelet/reason_cache.go`). Best effort: at
- * most 1,000 containers, lost on a kubelet restart.
+ * Keeps why each container's last start failed, for its waiting state (`pkg/kubelet/reason_cache.go`). At most 1,000
+ * containers are kept, and a kubelet restart loses all.
  */
 export class LastErrors {
   readonly #byContainer = new Map<string, SyncFailure>();

@@ -131,7 +131,7 @@ export class PodContainers {
 
   /**
    * Starts the candidates one after another.
-   * @param mayFail whether the next candidate starts even if this one failed
+   * @param mayFail whether the next candidate starts even if a candidate has failed
    * @returns whether all candidates were reached
    */
   async inOrder(
@@ -149,15 +149,16 @@ export class PodContainers {
 
   /**
    * Starts the containers in parallel, a few at a time. Exception: the containers after one with a `postStart` hook
-   * wait for the hook, because users rely on this order. Without a hook, the start order is not observable.
+   * wait for the hook, because users rely on this order. Without hooks, the start order of containers cannot be
+   * observed.
    */
   async sideBySide(run: Run, sandbox: ReadySandbox, candidates: readonly Candidate[]): Promise<void> {
     const turns = new Semaphore(MAX_CONCURRENT);
     let hook: Promise<Outcome> = Promise.resolve('started');
     const starts: Promise<unknown>[] = [];
     for (const candidate of candidates) {
-      // If it is unknown whether a container runs, its hook may not have run. The containers after it are left to the
-      // next sync.
+      // If it is unknown whether a container runs, its hook may not have run. The next sync starts the containers after
+      // it.
       const start = hook.then((before) =>
         before === 'unknown' ? before : this.#start(run, sandbox, candidate, turns),
       );

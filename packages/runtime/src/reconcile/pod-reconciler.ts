@@ -68,7 +68,7 @@ const SYNC_HAS_ENDED = new PodRuntimeError('SyncPod', 'the sync that started the
  */
 export class PodReconciler {
   readonly #components: PodReconcilerComponents;
-  /** UIDs of pods that this kubelet has synced. All their later containers were started by this kubelet. */
+  /** UIDs of pods that this kubelet has synced. All later containers of these pods were started by this kubelet. */
   readonly #adopted = new Set<string>();
 
   constructor(components: PodReconcilerComponents) {
@@ -93,8 +93,8 @@ export class PodReconciler {
   }
 
   /**
-   * Completes the starts of running containers in order, and starts none. Needs no volumes, for which a sync may wait
-   * forever.
+   * Completes the starts of running containers in order, and starts none. This step needs no volumes, for which a sync
+   * may wait forever.
    */
   async finishStarts(pod: Pod, given: RuntimePodStatus, signal: AbortSignal): Promise<void> {
     const status = this.#withRemembered(pod, given);
@@ -122,8 +122,8 @@ export class PodReconciler {
     }
     await this.#components.resizer?.adopt(given.pod, given.status);
     const planned = this.#actions(given.pod, given.status);
-    // Probes also fail for a container that has exited, which the given status may not show yet. In that case the
-    // restart policy decides (C6), so the status is read again.
+    // Probes also fail for a container that has exited, which the given status may not show yet. The status is read
+    // again, because the restart policy decides about a container that has exited (C6).
     const run = killsForFailure(planned) ? await this.#withCurrentStatus(given) : given;
     const actions = run === given ? planned : this.#actions(run.pod, run.status);
     if (actions.containersToReset.length === 0) return this.#apply(run, actions);
@@ -219,7 +219,9 @@ export class PodReconciler {
     }
   }
 
-  /** Starts containers once their sandbox is ready. Their images are pulled while the sandbox starts. */
+  /**
+   * Starts containers once their sandbox is ready. The images of these containers are pulled while the sandbox starts.
+   */
   async #start(
     run: Run,
     actions: PodActions,
@@ -319,7 +321,10 @@ export class PodReconciler {
     return outcomes.every((ok) => ok);
   }
 
-  /** Removes all records in order, so that all containers are restarted. Their logs stay until the pod is gone. */
+  /**
+   * Removes all records in order, so that all containers are restarted. The logs of the containers are kept until the
+   * pod is removed.
+   */
   async #reset({ pod, results, signal }: Run, { containersToReset }: PodActions): Promise<boolean> {
     const { killer, remover, logger } = this.#components;
     for (const { id, name, kill, neverRan } of containersToReset) {

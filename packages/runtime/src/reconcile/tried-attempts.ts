@@ -24,8 +24,8 @@ export function isNameTaken(err: unknown): boolean {
 
 /**
  * Attempt numbers that were tried without success and that no container record shows, by container. A CreateContainer
- * may complete after its response was lost; its successor uses the same number, so that the runtime rejects one of them
- * (C1). A number is skipped only if its name stays taken, or its container cannot be removed, for five minutes
+ * may complete after its response was lost; the next creation uses the same number, so that the runtime rejects one of
+ * the two (C1). A number is skipped only if its name stays taken, or its container cannot be removed, for five minutes
  * (containerd#4604, cri-o#9097).
  */
 export class TriedAttempts {

@@ -28,10 +28,11 @@ export interface ResizePlan {
 }
 
 /**
- * Returns the steps of a resize: memory first, then CPU. For each, the cgroup grows before its containers and shrinks
- * after them; its limit grows before its request and shrinks after it (`doPodResizeAction` in
- * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). A limit that is no longer desired is kept (k/k#128675). Upstream
- * compares "no limit" by the number that the kernel uses for it; here it is above all other values.
+ * Returns the steps of a resize: memory first, then CPU. For each resource, the pod's cgroup grows before its
+ * containers and shrinks after them; the limit of the cgroup grows before its CPU shares and shrinks after them
+ * (`doPodResizeAction` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). A limit that is no longer desired is kept
+ * (k/k#128675). Upstream compares "no limit" by the number that the kernel uses for it; here "no limit" is above all
+ * other values.
  */
 export function resizeSteps(plan: ResizePlan): readonly ResizeStep[] {
   const { group, updates, updatePodResources, updatePodLevelResources } = plan;

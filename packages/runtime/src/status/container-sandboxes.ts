@@ -5,9 +5,9 @@ type Placed = Pick<RuntimeContainerStatus, 'id' | 'sandboxId'>;
 
 /**
  * Sandboxes of the containers that this kubelet has seen, by pod. The sandbox IDs are kept when the runtime has removed
- * the record of a container. Without the ID, only times show whether an init container has completed in the pod's
- * current sandbox (C3), and the clock may have been set since. Of each container name, the last attempt that has run is
- * kept.
+ * the record of a container. Without the sandbox ID, only times show whether an init container has completed in the
+ * pod's current sandbox (C3), and the clock may have been set since. Of each container name, the last attempt that has
+ * run is kept.
  */
 export class ContainerSandboxes {
   readonly #byPod = new Map<string, Map<string, Placed>>();

@@ -35,7 +35,7 @@ export interface CriPods {
 
 /**
  * Creates a read-only view of a runtime's pods through CRI: `new Pleg({ runtime: criPods(cri), cache })`. A
- * `PodRuntime` does not need it.
+ * `PodRuntime` reads pods itself and does not need this view.
  * @param components clock, and file system for termination messages. Default: those of the machine
  */
 export function criPods(

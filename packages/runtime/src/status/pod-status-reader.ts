@@ -29,8 +29,8 @@ export interface PodStatusReaderComponents {
   readonly cri: Pick<RuntimeService, 'listPodSandbox' | 'podSandboxStatus' | 'listContainers' | 'containerStatus'>;
   readonly fs: Pick<FileSystem, 'open' | 'openBeneath'>;
   /**
-   * Access to files on volumes, to which a container may write its termination message. Their file systems may hang.
-   * Absent if all file systems respond.
+   * Access to files on volumes, to which a container may write its termination message. The file systems of volumes may
+   * hang. Absent if no file system can hang.
    */
   readonly foreignFiles?: Pick<ForeignFiles, 'lstat'> | undefined;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -47,16 +47,16 @@ export class PodStatusReader {
   readonly #components: PodStatusReaderComponents;
   readonly #rootDirectory: string;
   /**
-   * Ready sandboxes with addresses, by pod and ID. They are cached, because nothing about them changes until they are
-   * no longer ready.
+   * Ready sandboxes with addresses, by pod and ID. These sandboxes are cached, because nothing about them changes until
+   * they are no longer ready.
    */
   readonly #ready = new Map<string, ReadonlyMap<string, RuntimeSandboxStatus>>();
   /** UIDs of the pods that a list by label shows incompletely. */
   readonly #beyondLabels = new Set<string>();
 
   /**
-   * Exited containers with their final message, by pod and ID. They are cached, because nothing about them changes any
-   * more.
+   * Exited containers with their final message, by pod and ID. These containers are cached, because nothing about them
+   * changes any more.
    */
   readonly #ended = new Map<string, Map<string, RuntimeContainerStatus>>();
   readonly #placed = new ContainerSandboxes();

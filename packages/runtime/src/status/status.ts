@@ -62,8 +62,8 @@ const START_ERROR = 'StartError';
 
 /**
  * Returns whether a container that the runtime reports as exited never started, because the StartContainer call was
- * interrupted, for example when the kubelet died. This is no failure of the container: it has not run, and restart
- * policies do not apply.
+ * interrupted, for example when the kubelet died. An interrupted start is no failure of the container: the container
+ * has not run, and restart policies do not apply.
  */
 function isStartInterrupted({ state, reason, startedAt, message }: ContainerStatus): boolean {
   return (

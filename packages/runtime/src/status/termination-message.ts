@@ -26,7 +26,8 @@ type Files = Pick<FileSystem, 'open' | 'openBeneath'>;
 /**
  * Returns the termination message of an exited container, read from its termination message file. If the file is empty,
  * the policy is `FallbackToLogsOnError` and the container failed, returns the end of the log. If the message cannot be
- * read, the result says so (`convertToKubeContainerStatus` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+ * read, the result contains the error (`convertToKubeContainerStatus` in
+ * `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
  * @param answers rejects if the file system of the message file, which may be a volume, does not respond; the file is
  * then not read (W6)
  */
@@ -59,7 +60,7 @@ export async function readTerminationMessage(
 
 /**
  * Returns whether the result of {@link readTerminationMessage} is final. An exited container writes no more. However,
- * its log may still be on the way to disk, and an unreadable message may become readable.
+ * the end of the container's log may not be on disk yet, and an unreadable message may become readable.
  */
 export function isFinalMessage(message: string, { annotations, exitCode }: ContainerStatus): boolean {
   const { terminationMessagePolicy } = parseContainerAnnotations(annotations);
