@@ -7,7 +7,7 @@ import type { Threshold } from './threshold.ts';
 
 /**
  * Tracks whether removed containers may still free space on a full disk: runtimes free the space of removed containers
- * some time after the removal. Until then, no pod is evicted for the disk (N2).
+ * some time after the removal. Until the space is free, no pod is evicted for the disk (N2).
  */
 export class DiskSettling {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -23,7 +23,7 @@ export class DiskSettling {
   }
 
   /**
-   * Records the stats in which a disk is short of space. Does nothing for other thresholds.
+   * Records the stats in which a disk is short of space. Does nothing for thresholds that do not concern a disk.
    * @returns the previous stats of the threshold
    */
   record(threshold: Threshold, stats: StatsSnapshot): StatsSnapshot | undefined {

@@ -54,7 +54,10 @@ export class Evictor {
     });
   }
 
-  /** Returns whether the pod was evicted before and is still terminating. Evicting it again would free nothing. */
+  /**
+   * Returns whether the pod was evicted before and is still terminating. A second eviction of the pod would free
+   * nothing.
+   */
   isTerminating(pod: Pod): boolean {
     return this.#terminating.has(pod.metadata.uid);
   }

@@ -13,8 +13,8 @@ export const SETTLING_MS = 10_000;
 const HORIZON_MS = 30_000;
 
 /**
- * Returns whether eviction can wait for a disk that is still short of space after a removal. It cannot if the disk
- * keeps filling fast.
+ * Returns whether eviction can wait for a disk that is still short of space after a removal. Eviction cannot wait if
+ * the disk keeps filling fast.
  * @param before an earlier observation, from which the fill rate is calculated
  */
 export function maySettle(before: Observation, now: Observation): boolean {

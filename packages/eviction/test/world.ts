@@ -63,7 +63,7 @@ export class World {
   /** Actions in order. */
   readonly log: string[] = [];
   readonly kills: { readonly pod: Pod; readonly how: EvictionKill }[] = [];
-  /** Performs a kill. By default it completes immediately and frees the pod's memory. */
+  /** Performs a kill. By default, a kill completes immediately and frees the pod's memory. */
   kill: (pod: Pod, signal: AbortSignal) => Promise<void> = async (pod) => this.gone(pod);
   /** Returns the stats. If absent, the stats show the true state of the node. */
   summary: ((signal: AbortSignal) => Promise<EvictionSummary>) | undefined;
