@@ -26,8 +26,8 @@ import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 import { unsetLimits } from './unset-limits.ts';
 
 /**
- * Controllers in whose hierarchies a cgroup must exist, if this machine has them. Runtimes may skip the other
- * hierarchies.
+ * Controllers in whose hierarchies a cgroup must exist, if this machine has them. Runtimes may create no cgroup in the
+ * other hierarchies.
  */
 const NEEDED = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb'];
 /** Maximum wait for a cgroup to freeze: 10 tries, 10 ms apart. A process that hangs in the kernel never freezes. */

@@ -65,7 +65,7 @@ export class CgroupsV2 implements CgroupGroups {
     try {
       let absent = await this.#absentControllers(directory);
       if (absent.length > 0 && this.#driver === 'systemd' && name.length > 0) {
-        // systemd delegates only the controllers that a unit requests, and removes all others when it reloads its
+        // systemd delegates only the controllers that a unit requests, and disables all others when it reloads its
         // units. The cgroup and its remaining limits still exist, and its processes must keep running, so the
         // controllers are enabled again.
         await this.make(name);
@@ -181,7 +181,10 @@ export class CgroupsV2 implements CgroupGroups {
     }
   }
 
-  /** Enables the controllers for a cgroup's children in one write. If the write fails, enables them one by one. */
+  /**
+   * Enables the controllers for a cgroup's children in one write. If the write fails, enables the controllers one by
+   * one.
+   */
   async #enableControllers(directory: string): Promise<void> {
     const { fs } = this.#components;
     const file = `${directory}/cgroup.subtree_control`;

@@ -23,7 +23,10 @@ export interface PodLimitOptions {
    * Maximum number of processes of a pod (`podPidsLimit`). If absent or not positive, only the node's limit applies.
    */
   readonly podPidsLimit?: number;
-  /** Protection of requested memory on cgroup v2. If absent, as with feature gate `MemoryQoS` off: none. */
+  /**
+   * Protection of requested memory on cgroup v2. If absent, as with the feature gate `MemoryQoS` off, memory is not
+   * protected.
+   */
   readonly memoryQos?: MemoryReservationPolicy;
 }
 

@@ -73,7 +73,7 @@ export class PodTree {
 
   /**
    * Repeats `make` each minute until `signal` is aborted: a limit below the pods' usage can be set when the usage has
-   * dropped. Limits that were written are not written again unless they are missing.
+   * dropped. Limits are not written again unless they were reset.
    */
   async keep(signal: AbortSignal): Promise<void> {
     const round = async (): Promise<void> => {

@@ -9,8 +9,8 @@ import { cgroupfsPath, parseCgroupfsPath } from './names.ts';
 
 export interface ProcessGroupsComponents {
   /**
-   * Opens the cgroups with the driver cgroupfs, so that paths are used as given, whichever driver pods use. Called
-   * once.
+   * Opens the cgroups with the driver cgroupfs, so that paths are used as given, whichever driver pods use. This
+   * function is called once.
    */
   readonly open: () => Promise<Pick<CgroupGroups, 'version' | 'make' | 'directories'>>;
   readonly fs: Pick<FileSystem, 'readFile' | 'writeFile' | 'readlink'>;
@@ -23,9 +23,11 @@ export interface ProcessGroupsComponents {
 export interface ProcessGroupsOptions {
   /** Process id of the kubelet. */
   readonly pid: number;
-  /** Cgroup that the kubelet moves itself to (`kubeletCgroups`). Default: it is not moved. */
+  /** Cgroup that the kubelet moves itself to (`kubeletCgroups`). Default: the kubelet is not moved. */
   readonly kubelet?: string;
-  /** Cgroup that processes of the root cgroup are moved to (`systemCgroups`). Default: they are not moved. */
+  /**
+   * Cgroup that processes of the root cgroup are moved to (`systemCgroups`). Default: these processes are not moved.
+   */
   readonly system?: string;
 }
 
@@ -132,7 +134,7 @@ export class ProcessGroups {
     return await this.#components.fs.readlink(`/proc/${pid}/ns/pid`);
   }
 
-  /** Kernel threads have no executable. A process that has exited has none either. */
+  /** Kernel threads have no executable. A process that has exited has no executable either. */
   async #isKernelThread(pid: number): Promise<boolean> {
     try {
       await this.#components.fs.readlink(`/proc/${pid}/exe`);

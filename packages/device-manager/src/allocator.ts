@@ -26,8 +26,9 @@ import { Reservations } from './reservations.ts';
 import type { UndecidedPods } from './undecided.ts';
 
 /**
- * Maximum size of a plugin's Allocate response per container. Responses are kept, in the checkpoint too, and no plugin
- * may use up the space of others. A single environment variable may have 128 KiB; known plugins return a few KiB.
+ * Maximum size of a plugin's Allocate response per container. Responses are kept in memory and in the checkpoint, and
+ * no plugin may use up the space of others. A single environment variable may have 128 KiB; known plugins return a few
+ * KiB.
  */
 const MAX_ANSWER_BYTES = 256 * 1024;
 
@@ -146,7 +147,7 @@ export class Allocator {
 
   /**
    * Waits, for a limited time, until the plugin of a resource that an earlier process knew has reported its devices.
-   * After a reboot, pods are admitted before their plugins have registered; upstream then rejects the pods for good
+   * After a reboot, pods are admitted before their plugins have registered; upstream then rejects such pods permanently
    * (kubernetes#125579).
    */
   async #awaitPlugin(podUid: string, container: string, resource: string, signal: AbortSignal): Promise<void> {
@@ -254,8 +255,8 @@ export class Allocator {
   }
 
   /**
-   * Returns a terminating pod that still holds devices of the resource. Upstream allocates such devices although the
-   * container may still use them.
+   * Returns a terminating pod that still holds devices of the resource. Upstream allocates devices of terminating pods
+   * although their containers may still use them.
    */
   #endingHolder(resource: string): string | undefined {
     const { held, ending } = this.#parts;

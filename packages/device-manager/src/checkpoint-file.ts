@@ -12,7 +12,7 @@ const CHECKPOINT_NAME = 'kubelet_internal_checkpoint';
 /** Maximum size of the file: larger than any node's state, so a larger file was not written by a kubelet. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** Checkpoint file of the allocated devices. Write requests during a running write share the next one. */
+/** Checkpoint file of the allocated devices. Write requests during a running write share the next write. */
 export class CheckpointFile {
   readonly #fs: CheckpointFiles;
   readonly #directory: string;

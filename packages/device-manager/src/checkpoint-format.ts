@@ -68,7 +68,7 @@ const WHOLE_BYTES = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"C
 
 /**
  * Returns whether the result of {@link encodeCheckpoint} would exceed `maxBytes`, without creating it, because it might
- * exceed the maximum string length. A comma is counted for the last element of a list too.
+ * exceed the maximum string length. The estimate counts a comma after each element of a list, including the last.
  */
 export function isLargerThan({ entries, registered }: DeviceCheckpoint, maxBytes: number): boolean {
   let bytes = 0;
@@ -191,8 +191,8 @@ function dataChecksum({ PodDeviceEntries, RegisteredDevices }: Data): number {
 }
 
 /**
- * Matches strings that JSON contains unescaped: nearly all names, of which there may be some 100,000. Their size need
- * not be computed by encoding them.
+ * Matches strings that JSON contains unescaped: nearly all names, of which there may be some 100,000. The size of such
+ * a name is known without encoding it.
  */
 const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 

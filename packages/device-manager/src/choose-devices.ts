@@ -70,7 +70,8 @@ export function chooseDevices(demand: DeviceDemand): DeviceChoice {
 
 /**
  * Applies the NUMA affinity of a container to an open choice. If the aligned devices suffice, only aligned devices are
- * considered. Otherwise the container gets all aligned devices, and the rest from the others.
+ * considered. Otherwise, the container gets all aligned devices, and the remaining ones from devices that are not
+ * aligned.
  */
 export function aligned(choice: OpenChoice, { aligned: close, others }: AlignedChoice): OpenChoice {
   const { taken, needed } = choice;

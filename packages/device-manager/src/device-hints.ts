@@ -16,9 +16,9 @@ export function hasTopology(devices: ReadonlyMap<string, Device> | undefined): b
 }
 
 /**
- * Returns the sets of NUMA nodes from which devices can be allocated. Preferred are the sets with as few nodes as would
- * be needed if no device were in use (`generateDeviceTopologyHints`, `pkg/kubelet/cm/devicemanager/topology_hints.go`).
- * Only nodes that have devices are considered.
+ * Returns the sets of NUMA nodes from which devices can be allocated. A set is preferred if it has no more nodes than
+ * would be needed if no device were in use (`generateDeviceTopologyHints`,
+ * `pkg/kubelet/cm/devicemanager/topology_hints.go`). Only NUMA nodes that have devices are considered.
  * @param machineNodes NUMA nodes of the machine; other nodes that a plugin reports are ignored
  */
 export function deviceHints(
@@ -53,8 +53,8 @@ export interface AlignedChoice {
 
 /**
  * Sorts available devices by the affinity of a container (`filterByAffinity`,
- * `pkg/kubelet/cm/devicemanager/manager.go`): nodes with fewer devices first. Among equal devices, those with the first
- * names come first; upstream's order is random.
+ * `pkg/kubelet/cm/devicemanager/manager.go`): devices of NUMA nodes with fewer devices come first. Among equal devices,
+ * those with the first names come first; upstream's order is random.
  * @param affinity `undefined` for no preference
  */
 export function byAffinity(

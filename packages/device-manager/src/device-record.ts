@@ -19,7 +19,7 @@ interface DeviceRecordParts {
 
 /**
  * Number of read attempts before no devices count as allocated: a temporary disk failure must not lead to devices being
- * allocated twice. Upstream tries once.
+ * allocated twice. Upstream reads the checkpoint only once.
  */
 const TRIES = 60;
 const RETRY_MS = 1_000;
@@ -63,8 +63,8 @@ export class DeviceRecord {
   }
 
   /**
-   * Reads the checkpoint once. Never rejects: if it is corrupt, or cannot be read for a minute, that is logged and no
-   * devices count as allocated, as in upstream (`readCheckpoint`, `manager.go`).
+   * Reads the checkpoint once. Never rejects: if the checkpoint is corrupt, or cannot be read for a minute, logs the
+   * error and treats all devices as not allocated, as upstream (`readCheckpoint`, `manager.go`).
    */
   load(): Promise<void> {
     this.#loading ??= this.#load();
@@ -72,8 +72,8 @@ export class DeviceRecord {
   }
 
   /**
-   * Returns whether the file did not exist at the start and has not been written since. Returns false until the file
-   * has been looked for (`ShouldResetExtendedResourceCapacity`, `manager.go`).
+   * Returns whether the file did not exist at the start and has not been written since. Waits for the first attempt to
+   * read the file; returns false if that attempt fails (`ShouldResetExtendedResourceCapacity`, `manager.go`).
    */
   async isMissing(): Promise<boolean> {
     void this.load();

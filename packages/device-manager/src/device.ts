@@ -47,7 +47,7 @@ function numaNodesOf(nodes: readonly { readonly ID: number }[]): readonly number
 }
 
 /**
- * Device ids by NUMA node; -1 for devices without a node. A device with several nodes occurs several times, as in
+ * Device ids by NUMA node; -1 for devices without a node. A device with several NUMA nodes occurs several times, as in
  * upstream's file.
  */
 export type DevicesByNuma = ReadonlyMap<number, readonly string[]>;

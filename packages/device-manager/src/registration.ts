@@ -28,8 +28,8 @@ interface PluginEvents {
   /** Called when a plugin requests to register for the resource. */
   asked(resource: string): void;
   /**
-   * Called when the plugin can allocate devices. The devices of a plugin that it replaces stay known until the new
-   * plugin reports its own.
+   * Called when the plugin can allocate devices. If the plugin replaces another one, the devices of the other plugin
+   * stay known until the new plugin reports its own.
    */
   plugged(resource: string): void;
   told(resource: string, devices: ReadonlyMap<string, Device>): void;
@@ -50,7 +50,7 @@ interface PluginsParts {
 
 /**
  * The registered plugins, one per resource (`plugin/v1beta1`). A plugin that registers for a resource replaces its
- * predecessor after it has answered; a plugin that does not answer replaces none.
+ * predecessor after it has answered; a plugin that does not answer does not replace its predecessor.
  */
 export class Plugins {
   readonly #clock: Clock;
