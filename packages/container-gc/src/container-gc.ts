@@ -25,8 +25,9 @@ export interface ContainerGcComponents {
   readonly runtime: {
     removeContainer(containerId: string, signal: AbortSignal): Promise<void>;
     /**
-     * Returns whether a container that is listed as dead has never run because its start was interrupted. Such a
-     * container does not count as an earlier exit. If absent, every container listed as dead counts as having run.
+     * Returns whether a container that is listed as dead has never run because its start was interrupted. A container
+     * that has never run does not count as an earlier exit. If absent, every container listed as dead counts as having
+     * run.
      */
     hasNeverRun?(containerId: string, signal: AbortSignal): Promise<boolean>;
   };
@@ -185,9 +186,9 @@ export class ContainerGc {
   }
 
   /**
-   * Returns the containers, and marks a container as `created` if it is listed as dead but never ran. Such a container
-   * must not displace the record of the last exit (C2, C3). If this cannot be determined, the container counts as never
-   * run, so that no needed record is removed.
+   * Returns the containers, and marks a container as `created` if it is listed as dead but never ran. A container that
+   * never ran must not displace the record of the last exit (C2, C3). If the runtime does not report whether a
+   * container ran, the container counts as never run, so that no needed record is removed.
    */
   async #withoutUnrun(
     containers: readonly ListedContainer[],

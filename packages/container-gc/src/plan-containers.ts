@@ -17,11 +17,11 @@ export interface GcContainer {
  * containers (`evictContainers`, `pkg/kubelet/kuberuntime/kuberuntime_gc.go`).
  *
  * C3, C6: the newest record of a container that is not running is kept as long as its pod may continue, regardless of
- * the policy. Without it a completed container, in particular an init container, would be started again.
+ * the policy. Without this record, a completed container, in particular an init container, would be started again.
  *
  * C2: the newest record is skipped if it was created but not started, because its start may be in progress. Unlike
- * upstream, it does not count as the newest record: a kubelet that was just started needs the record before it for the
- * back-off of a crashing container.
+ * upstream, a record that was created but not started does not count as the newest record: a kubelet that was just
+ * started needs the record before it for the back-off of a crashing container.
  */
 export function planContainerGc<C extends GcContainer>(
   containers: readonly C[],
@@ -59,7 +59,7 @@ interface Unit<C> {
   readonly podUid: string;
   /** Records that have terminated, newest first, then records that were never started and are not the newest. */
   readonly dead: C[];
-  /** The newest record if it was created but not started. It is removed only together with its pod. */
+  /** The newest record if it was created but not started. This record is removed only together with its pod. */
   readonly onItsWay: readonly C[];
   /** Number of dead records to keep while the pod continues: the newest, unless the container is running. */
   readonly needed: 0 | 1;

@@ -16,7 +16,7 @@ let updates: string[];
 let changes: string[];
 let periods: Map<string, number>;
 let lines: readonly LogLine[];
-/** Called before each report of a driver. A test sets it to make reports fail or wait. */
+/** Called before each report of a driver. A test sets this function to make reports fail or wait. */
 let beforeInstall: (name: string) => Promise<void>;
 
 beforeEach(() => {

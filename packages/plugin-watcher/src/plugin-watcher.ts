@@ -87,7 +87,7 @@ interface Known {
 
 /**
  * Finds plugins by their sockets below a directory, queries each plugin and registers it with the handler of its type
- * (`pkg/kubelet/pluginmanager`). Sockets are handled independently, so one that hangs delays no other (W6).
+ * (`pkg/kubelet/pluginmanager`). Sockets are handled independently, so a socket that hangs delays no other (W6).
  */
 export class PluginWatcher {
   readonly #clock: Clock;

@@ -27,8 +27,8 @@ export type ExecInContainer = (
 ) => Promise<ExecResult>;
 
 /**
- * Ports through which probes reach their targets. The defaults of the last three are the real network; tests and
- * simulations pass their own.
+ * Ports through which probes reach their targets. By default, `http`, `tcp` and `grpc` use the real network; tests and
+ * simulations pass other ports.
  */
 export interface ProbePorts {
   /** Runs commands in containers. If absent, exec probes result in an error. */
@@ -59,8 +59,8 @@ export interface ProbeTarget {
 export const USER_AGENT: string = 'kube-probe/1.36';
 /**
  * Additional wait for the runtime's report of how a command exited. If a command exits and a child process keeps its
- * output open, the runtime reports the command only when the child exits. The exit code counts even then (`ExecSync` of
- * cri-client's `remote_runtime.go`: the command's timeout plus 2 min).
+ * output open, the runtime reports the command only when the child exits. The exit code counts even if the report comes
+ * after the timeout (`ExecSync` of cri-client's `remote_runtime.go`: the command's timeout plus 2 min).
  */
 const EXEC_SLACK_MS = 120_000;
 
@@ -86,8 +86,8 @@ export class ProbeAttempt {
   }
 
   /**
-   * Probes a container. Ends within the timeout, whatever the target does (R3); an exec probe within two more minutes
-   * if the runtime does not report how its command exited.
+   * Probes a container. The attempt ends within the timeout, whatever the target does (R3). An exec probe may take two
+   * more minutes if the runtime does not report how its command exited.
    * @throws the signal's reason
    * @throws RangeError if `timeoutMs` is not positive
    */

@@ -25,8 +25,8 @@ export interface ProberOptions {
   readonly historyLength?: number;
   /**
    * Whether a new container that is not ready or started yet is probed more often than once per period during its first
-   * ten periods. Failures of these early attempts do not count. Default: true. Never applies to exec probes or probes
-   * with an initial delay.
+   * ten periods. Failures of these early attempts do not count. Default: true. Exec probes and probes with an initial
+   * delay have no early attempts.
    */
   readonly earlyTries?: boolean;
 }

@@ -20,7 +20,7 @@ export interface ProbeSeries {
   readonly failure: Record<TotalLabels, string>;
 }
 
-/** Metrics of upstream's `/metrics/probes`. Their registry is not the registry of `/metrics`. */
+/** Metrics of upstream's `/metrics/probes`. The registry of these metrics is not the registry of `/metrics`. */
 export class ProberMetrics {
   readonly #total: Counter<TotalLabels>;
   readonly #duration: Histogram<DurationLabels>;

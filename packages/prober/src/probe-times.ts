@@ -11,9 +11,9 @@ export interface ProbeTimes {
 }
 
 /**
- * Annotation of a pod that sets periods and timeouts below the API's resolution of one second. JSON, in milliseconds,
- * by container and kind of probe: `{"web": {"readiness": {"periodMs": 200, "timeoutMs": 100}}}`. Periods must be from
- * 100 to 3,600,000, for exec probes from 1,000; timeouts from 10. Upstream has no such annotation.
+ * Annotation of a pod that sets periods and timeouts below the API's resolution of one second. The value is JSON, in
+ * milliseconds, by container and kind of probe: `{"web": {"readiness": {"periodMs": 200, "timeoutMs": 100}}}`. Periods
+ * must be from 100 to 3,600,000, for exec probes from 1,000; timeouts from 10. Upstream has no such annotation.
  */
 export const PROBE_TIMES_ANNOTATION = 'prober.node-agent.dev/times';
 

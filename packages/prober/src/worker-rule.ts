@@ -14,7 +14,7 @@ import {
 import type { ProbeTimes } from './probe-times.ts';
 import type { ProbeKind, ProbeResult } from './types.ts';
 
-/** State of a probe between two rounds. Initially {@link newWorkerState}. */
+/** State of a probe between two rounds. A new probe has the state {@link newWorkerState}. */
 export interface WorkerState {
   /** Runtime ID of the container that results apply to; '' before there is one. */
   readonly containerId: string;
@@ -89,7 +89,7 @@ export function beforeProbe(before: WorkerState, facts: ProbeFacts): Decision {
   if (status === undefined) return { state: before, next: { kind: 'wait', why: 'the status of the pod' } };
   const found = statusOf(status, facts.container.name);
   // An eviction, a deadline or a node shutdown sets the phase to Failed before the containers have stopped. Readiness
-  // is probed until the containers have stopped; upstream stops at that phase
+  // is probed until the containers have stopped; upstream stops probing at the phase Failed
   // (`pkg/kubelet/prober/worker.go: doProbe`).
   const isStillRunning = kind === 'readiness' && found?.status.state?.running != null;
   if (isTerminalPhase(status.phase) && !isStillRunning) return { state: before, next: { kind: 'end' } };
@@ -179,8 +179,8 @@ function statusOf(status: PodStatus, name: string): FoundStatus | undefined {
 }
 
 /**
- * Container statuses with an ID, by name. Indexed, because containers are looked up one by one and a pod may have
- * thousands.
+ * Container statuses with an ID, by name. The statuses are indexed, because containers are looked up one by one and a
+ * pod may have thousands.
  */
 const statusesByName = oncePer(({ containerStatuses, initContainerStatuses }: PodStatus) => {
   const byName = new Map<string, FoundStatus>();

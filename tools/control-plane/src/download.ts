@@ -18,7 +18,9 @@ const MIRRORS: Mirrors = {
   kubernetes: 'https://dl.k8s.io',
   etcd: 'https://github.com/etcd-io/etcd/releases/download',
 };
-/** Time limit in ms for checksums. It is short, so that a machine without access to the releases does not wait. */
+/**
+ * Time limit in ms for checksums. The limit is short, so that a machine without access to the releases does not wait.
+ */
 const HEAD_TIMEOUT_MS = 5_000;
 
 /** Programs that the release publishes in one archive of tests. */

@@ -13,7 +13,8 @@ export interface ManagedProcessOptions {
   /** File with the process ID, through which a later program finds the process. */
   readonly pidFile: string;
   /**
-   * Text that the process has in its arguments. It distinguishes the process from another one that got its ID later.
+   * Text that the process has in its arguments. The text distinguishes the process from another one that got its ID
+   * later.
    */
   readonly mark: string;
 }

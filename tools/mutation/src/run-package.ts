@@ -12,7 +12,7 @@ import type { Fate, Outcome } from './score.ts';
 /** Limits of a test with a mutant: a multiple of its values without a mutant, plus a fixed allowance. */
 const PATIENCE: Limits = { calls: 20, turns: 3 };
 const FREE: Limits = { calls: 10_000, turns: 100 };
-/** Maximum number of mutants per worker. The worker keeps some memory of each. */
+/** Maximum number of mutants per worker. The worker does not free all memory of a mutant. */
 const SERIES = 50;
 
 /** Options of {@link runPackage}. */

@@ -1,5 +1,5 @@
-// Vitest runner for mutated packages. It defines the global mutant switch, and runs each test or each file once per
-// mutant.
+// Vitest runner for mutated packages. The runner defines the global mutant switch, and runs each test or each file once
+// per mutant.
 import { readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { type RunnerTestCase, type RunnerTestFile, TestRunner } from 'vitest';

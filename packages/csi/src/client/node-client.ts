@@ -53,7 +53,7 @@ interface CallOptions {
 
 /**
  * Client of a CSI driver's node service (`pkg/volume/csi/csi_client.go`). Calls of one client run concurrently; the
- * caller makes sure that a volume has one call at a time. Secrets appear in no error.
+ * caller makes sure that a volume has one call at a time. No error contains the value of a secret.
  */
 export class CsiNodeClient implements CsiDriverClient, Disposable {
   readonly name: string;

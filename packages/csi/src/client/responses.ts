@@ -5,7 +5,7 @@ import { NodeServiceCapabilityRPCType, VolumeUsageUnit } from '../generated/type
 
 /** Facts about the node that a driver reports (`NodeGetInfo`). */
 export interface CsiDriverNodeInfo {
-  /** ID of the node in the driver's storage system. Never empty. */
+  /** ID of the node in the driver's storage system. The ID is never empty. */
   readonly nodeId: string;
   /** Largest number of volumes that can be attached to the node; 0: not limited by the driver. */
   readonly maxVolumes: number;

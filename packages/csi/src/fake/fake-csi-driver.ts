@@ -72,7 +72,7 @@ export interface FakeCsiDriverOptions {
 /** A call that a {@link FakeCsiDriver} received. */
 export interface ReceivedCall {
   readonly call: CsiNodeCall;
-  /** The request, with all fields. It contains secrets. */
+  /** The request, with all fields. The request contains secrets. */
   readonly request: Readonly<Record<string, unknown>>;
 }
 
@@ -91,15 +91,15 @@ const CAPABILITIES: Readonly<Record<keyof CsiNodeCapabilities, number>> = {
 };
 
 /**
- * A CSI driver for tests: a real gRPC server, without real volumes. It checks its caller by the specification: requests
- * that break a rule fail and are recorded in `violations`. Faults are set per call.
+ * A CSI driver for tests: a real gRPC server, without real volumes. The driver checks its caller by the specification:
+ * requests that break a rule fail and are recorded in `violations`. A test sets the faults of each kind of call.
  */
 export class FakeCsiDriver {
   readonly name: string;
   readonly socketPath: string;
   /** Calls received, in order. */
   readonly calls: ReceivedCall[] = [];
-  /** The node's volumes as the driver sees them. A test may change them. */
+  /** The node's volumes as the driver sees them. A test may change these volumes. */
   readonly volumes: DriverVolumes;
   readonly #volumes: FakeVolumes;
   /** Capabilities that the driver reports. A test replaces them to change the driver's version. */
@@ -127,7 +127,7 @@ export class FakeCsiDriver {
     return this.#volumes.violations;
   }
 
-  /** Starts the server. After {@link stop} it may be started again; volumes are kept, as on a real node. */
+  /** Starts the server. After {@link stop}, the server may be started again; volumes are kept, as on a real node. */
   async start(): Promise<void> {
     const { transport = unixSockets, socketPath, services = [] } = this.#options;
     const server = transport.server({ socketPath, services: [...services, this.#identity(), this.#node()] });

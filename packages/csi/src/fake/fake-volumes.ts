@@ -28,8 +28,8 @@ export interface DriverVolumes {
 }
 
 /**
- * The volumes of a node as a driver sees them, and the specification's rules for the caller. The same call twice
- * succeeds, as the specification demands of drivers.
+ * The volumes of a node as a driver sees them, and the specification's rules for the caller. A repeated call succeeds,
+ * as the specification requires of drivers.
  */
 export class FakeVolumes implements DriverVolumes {
   readonly staged: Map<string, string> = new Map();

@@ -3,7 +3,7 @@ import type { NodeMetadata, NodeMetadataPatch } from './node-metadata.ts';
 
 /**
  * The calls of the API server that {@link CsiNodeInfo} makes, all about this node. Every method rejects if the API
- * server does not answer within a limit of the implementation.
+ * server does not respond within a time limit, which the implementation sets.
  */
 export interface CsiNodeApi {
   /** Reads the Node from the API server, not from a cache. */

@@ -11,14 +11,14 @@ import {
   topologyCollision,
 } from './node-metadata.ts';
 
-/** A topology that does not fit the labels of the node. Retries fail until the labels change. */
+/** A topology that does not fit the labels of the node. Retries of the report fail until the labels change. */
 export class TopologyCollision extends Error {
   override readonly name = 'TopologyCollision';
 }
 
 /**
  * Single attempts to change CSINode and Node (`pkg/volume/csi/nodeinfomanager`). One write runs at a time, because all
- * writes change the same two objects. Each write reads the objects first.
+ * writes change the same two objects. Each write reads the two objects first.
  */
 export class CsiNodeWriter {
   readonly #api: CsiNodeApi;

@@ -36,7 +36,7 @@ export function patchForDriver(
 
 /**
  * Returns why the driver's topology does not fit the Node: labels of other drivers, or of an administrator, are never
- * changed. `undefined` if it fits.
+ * changed. Returns `undefined` if the topology fits.
  */
 export function topologyCollision(node: NodeMetadata, { topology }: CsiDriverNodeInfo): string | undefined {
   for (const [key, value] of Object.entries(topology)) {
