@@ -94,7 +94,7 @@ describe.each([1, 2] as const)('cgroup operations on v%i', (version) => {
     expect(kernel.killed).toEqual([]);
   });
 
-  test('a process that hangs in the kernel keeps its cgroup, and is named after a second', async () => {
+  test('the removal of a cgroup with a process that hangs in the kernel fails with the ID of the process', async () => {
     await cgroups.create(POD, {});
     await kernel.enter(at('memory', PATH), 41);
     kernel.stuck.add(41);
@@ -194,7 +194,7 @@ describe('hybrid machine with cgroup v1 and v2', () => {
 });
 
 describe('operations that are special to cgroup v2', () => {
-  test('every parent enables all controllers, even if one is unavailable', async () => {
+  test('every parent cgroup enables all available controllers, even if one controller is unavailable', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2);
     await kernel.boot();
     kernel.refuse = (path, value) =>

@@ -47,10 +47,13 @@ describe('content of CSINode', () => {
     ['kubernetes.io/gce-pd', MIGRATED],
     [`${MIGRATED},kubernetes.io/rbd`, MIGRATED],
     [MIGRATED.split(',').reverse().join(), undefined],
-  ])('a CSINode with the annotation of migrated types %j gets %j', (value, expected) => {
-    const changed = withMigratedPlugins(withAnnotation(value));
-    expect(changed?.metadata.annotations).toEqual(expected && { kept: 'yes', [KEY]: expected });
-  });
+  ])(
+    'withMigratedPlugins changes the annotation of migrated types from %j to %j (undefined: no change)',
+    (value, expected) => {
+      const changed = withMigratedPlugins(withAnnotation(value));
+      expect(changed?.metadata.annotations).toEqual(expected && { kept: 'yes', [KEY]: expected });
+    },
+  );
 
   it('CSINode lists a driver with its volume limit and its sorted topology keys', () => {
     const changed = withDriver(fresh, 'a', { nodeId: 'id', maxVolumes: 5, topology: { z: '1', b: '2' } });

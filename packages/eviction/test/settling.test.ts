@@ -65,7 +65,7 @@ describe('N2: disk space becomes free some time after a reclaim or an eviction',
     expect(world.log).toEqual(['containers', 'images']);
   });
 
-  test('N2: evicts no second pod if the space of the first victim becomes free later', async () => {
+  test('N2: evicts no second pod if the space of the first evicted pod becomes free later', async () => {
     await short();
     expect(world.killed()).toEqual(['writer']);
     await world.clock.advance(9 * SECOND);

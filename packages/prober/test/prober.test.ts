@@ -353,7 +353,7 @@ describe('R1: startup probe', () => {
   });
 });
 
-describe('S6: after a restart', () => {
+describe('S6: probes after a kubelet restart', () => {
   test('S6: after a kubelet restart, ready containers stay ready until a probe fails, and first probes are spread over a period', async () => {
     await using node = new Node();
     const startedAt = new Date(node.clock.now() - 600_000).toISOString();

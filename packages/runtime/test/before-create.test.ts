@@ -135,7 +135,7 @@ describe('attempt numbers that were tried', () => {
     expect(isNameTaken(new CriError({ rpc: 'CreateContainer', code: 'UNKNOWN', details: profile }))).toBe(false);
   });
 
-  test('C1: keeps the attempt number of a creation with a lost response until it succeeds', () => {
+  test('C1: keeps the attempt number of a creation with a lost response until the creation succeeds', () => {
     const tried = new TriedAttempts({ clock: new FakeClock() });
     tried.failed('uid', 'a', 3, lost);
     expect(tried.get('uid', 'a')).toBe(3);

@@ -28,7 +28,7 @@ describe('ResourceClaims of a pod', () => {
     expect(order.filter((one) => one === 'prepare')).toHaveLength(1);
   });
 
-  it('a pod starts nothing until its ResourceClaims are prepared, and gets an event', async () => {
+  it('if ResourceClaims of a pod cannot be prepared, an event is recorded, and no image is pulled and no sandbox created', async () => {
     let fails = true;
     const pulled = vi.fn(async () => ({ imageRef: 'busybox' }));
     const prepare = async (): Promise<void> => {

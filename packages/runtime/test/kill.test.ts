@@ -182,7 +182,7 @@ describe('killPod', () => {
     expect(await kill()).toBe(30_000);
   });
 
-  test('C5: killPod names containers that cannot be stopped, and does not stop their sandbox early', async () => {
+  test('C5: the error of killPod names containers that cannot be stopped, and their sandbox is not stopped before them', async () => {
     const { machine, kubelet, runningPod } = await running(pod({ containers: [sleeper('a')] }));
     machine.cri.faults.add({ rpc: 'stopContainer', fault: { kind: 'error', code: 'INTERNAL', message: 'stuck' } });
     const killing = kubelet.killPod(pod({ containers: [sleeper('a')] }), runningPod, 1, new AbortController().signal);
@@ -350,7 +350,7 @@ describe('C5: preStop hook of a killed container', () => {
     expect(log).toEqual(['bye 10000', 'aborted']);
   });
 
-  test('C5: a preStop hook runs once: a retried kill continues after the hook', async () => {
+  test('C5: a preStop hook runs once: a retried kill does not repeat a completed hook', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod, kill } = await start(hooked(4_000, log));
     machine.cri.faults.add({ rpc: 'stopContainer', times: 2, fault: { kind: 'error', code: 'UNAVAILABLE' } });
@@ -374,7 +374,7 @@ describe('C5: preStop hook of a killed container', () => {
     expect(log.filter((line) => line !== 'aborted')).toEqual(['bye 10000', 'bye 10000']);
   });
 
-  test('K4: a preStop hook is cancelled when its pod is gone', async () => {
+  test('K4: a preStop hook is cancelled when its pod is dropped', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod } = await start(hooked(8_000, log));
     const stop = new AbortController();

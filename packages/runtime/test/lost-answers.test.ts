@@ -160,7 +160,7 @@ describe('C1: lost responses of the runtime', () => {
     expect(machine.live()).toHaveLength(1);
   });
 
-  test('C2: the next attempt number is known although all records are gone and the creation fails', async () => {
+  test('C2: the next attempt number is known although all records were removed and the creation fails', async () => {
     let full = false;
     const applied: AppliedResources = {
       appliedToContainer: () => undefined,

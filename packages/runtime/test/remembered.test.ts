@@ -139,7 +139,7 @@ describe('container without a record in the runtime', () => {
     ['the newest sandbox, after that was created', 1, 61, 'sandbox-0'],
     ['an earlier sandbox, before the newest was created', 1, 63, 'earlier'],
   ])(
-    'C3: a container without a record belongs to %s, if both started in the future',
+    'C3: a container without a record belongs to %s, if the container and the sandbox started in the future',
     (_, attempt, createdAt, sandboxId) => {
       const records = status([], [sandbox({ attempt, createdAtMs: createdAt * 1000 })]);
       const podStatus = { initContainerStatuses: [shown('i', ended(0, at(62)))] };

@@ -60,7 +60,7 @@ export const containers = {
     works(
       'ports',
       [t.predicates, 'the same port'],
-      [t.sandbox, 'port mappings of a sandbox: the first port of a name counts, and address families are separate'],
+      [t.sandbox, 'a sandbox has one port mapping for each port name, and one for each host IP of an unnamed port'],
     ),
     works('resizePolicy', [
       t.resizes,
@@ -84,7 +84,7 @@ export const containers = {
   ContainerPort: [
     works('containerPort hostIP hostPort name protocol', [
       t.sandbox,
-      'port mappings of a sandbox: the first port of a name counts, and address families are separate',
+      'a sandbox has one port mapping for each port name, and one for each host IP of an unnamed port',
     ]),
   ],
   ContainerResizePolicy: [

@@ -100,7 +100,7 @@ describe('environment of a container', () => {
   };
   const of = (container: object, pod = makePod()) => makeEnvironment(pod, makeContainer(container), context);
 
-  it('an environment source without a name counts as one with an empty name', () => {
+  it('an envFrom source without a name counts as a source with an empty name', () => {
     expect(of({ envFrom: [{ configMapRef: {} }] })).toEqual([{ name: 'key', value: 'configMap without a name' }]);
     expect(of({ envFrom: [{ secretRef: {} }] })).toEqual([{ name: 'key', value: 'secret without a name' }]);
     expect(of({ env: [{ name: 'A', valueFrom: { secretKeyRef: { key: 'key' } } }] })).toEqual([
@@ -315,7 +315,7 @@ test('container ports that are equal after defaulting give one port mapping', ()
   ]);
 });
 
-test('the name of a log link is shortened to the longest file name', () => {
+test('the name of a log link is shortened to the maximum length of a file name', () => {
   const link = (name: string) => legacyLogLink('/l', name, 'ns', 'c', 'id');
   expect(link('p')).toBe('/l/p_ns_c-id.log');
   expect(link('p'.repeat(243)).length).toBe('/l/'.length + 255);

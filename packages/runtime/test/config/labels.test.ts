@@ -110,7 +110,7 @@ describe('labels and annotations', () => {
     expect(parseContainerVersion({})).toEqual({ hash: '', restartCount: 0 });
   });
 
-  it('reads a 64-bit hash without leading zeros, and the first attempt', () => {
+  it('reads a 64-bit hash without its leading zeros, and a restart count of 0', () => {
     const annotations = { [criAnnotations.hash]: '00123456789ABCDEF0', [criAnnotations.restartCount]: '0' };
     expect(parseContainerAnnotations(annotations)).toMatchObject({
       ...{ hash: '123456789abcdef0', restartCount: 0, malformed: [] },
@@ -136,7 +136,7 @@ describe('labels and annotations', () => {
     expect(parsed).toEqual({ ...parseContainerAnnotations({}), malformed: [key] });
   });
 
-  it('labels with names of object prototypes and missing maps cause no exception', () => {
+  it('labels named like properties of Object.prototype, and missing label maps, cause no exception', () => {
     expect(parseContainerLabels(Object.create({ 'io.kubernetes.pod.name': 'inherited' })).podName).toBe('');
     expect(parseContainerLabels(null).podUid).toBe('');
     expect(parseContainerAnnotations(undefined).restartCount).toBe(0);

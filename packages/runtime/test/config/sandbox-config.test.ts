@@ -108,7 +108,7 @@ describe('generateSandboxConfig', () => {
     );
   });
 
-  it('port mappings of a sandbox: the first port of a name counts, and address families are separate', () => {
+  it('a sandbox has one port mapping for each port name, and one for each host IP of an unnamed port', () => {
     const ports = [
       { name: 'http', containerPort: 80, hostPort: 8080, protocol: 'TCP' },
       { name: 'http', containerPort: 81 },
