@@ -172,7 +172,7 @@ describe('eviction manager: pod that was evicted for a disk and does not stop', 
     world.kill = (pod) => (pod.metadata.name === 'writer' ? never() : Promise.resolve(world.gone(pod)));
   });
 
-  test('N2: a pod that was evicted for a disk and does not stop blocks further evictions for the disk but not for memory', async () => {
+  test('N2: a pod that does not stop after a disk eviction blocks further disk evictions, but no memory evictions', async () => {
     const manager = start(world.manager(BOTH));
     await world.clock.advance(1 * SECOND);
     world.disk.available = 50 * MI;
@@ -192,7 +192,7 @@ describe('eviction manager: pod that was evicted for a disk and does not stop', 
     expect(world.log.slice(7)).toEqual(['containers', 'images', 'kill other', 'gone other']);
   });
 
-  test('N2: a pod that was evicted for a disk and does not stop blocks evictions for memory if memory would select it first', async () => {
+  test('N2: a pod that does not stop after a disk eviction blocks memory evictions if it is the first candidate', async () => {
     world.stats = world.stats.map((stats) => (stats.podRef.name === 'writer' ? usage(makePod('writer'), 600) : stats));
     start(world.manager(BOTH));
     await world.clock.advance(1 * SECOND);
@@ -206,7 +206,7 @@ describe('eviction manager: pod that was evicted for a disk and does not stop', 
   });
 });
 
-test('N2: a pod that was evicted for a disk and terminates gracefully gets one second if a hard memory threshold would select it', async () => {
+test('N2: a pod evicted for a disk gets one second if a hard memory threshold would select it while it terminates', async () => {
   const writer = makePod('writer', { terminationGracePeriodSeconds: 600 });
   world.pods = [writer, ...world.pods.slice(1)];
   world.stats = world.stats.map((stats) => (stats.podRef.name === 'writer' ? usage(writer, 600) : stats));
@@ -351,7 +351,7 @@ describe('eviction manager: evicted pod with a long grace period', () => {
     expect(graces()).toEqual(['hog 600', 'hog 1']);
   }
 
-  test('N2: waits for a pod whose grace period was shortened no longer than for a pod that got the short period at first', async () => {
+  test('N2: waits for a pod with a shortened grace period no longer than for a pod that got the short one at first', async () => {
     world.kill = async (pod) => {
       if (pod.metadata.name !== 'hog') return world.gone(pod);
       if (world.kills.at(-1)?.how.gracePeriodSeconds !== 1) return await never();
@@ -364,7 +364,7 @@ describe('eviction manager: evicted pod with a long grace period', () => {
     expect(graces()[2]).toBe('writer 1');
   });
 
-  test('N2: shortens the grace period of an evicted pod when a hard threshold is met, and evicts no other pod instead', async () => {
+  test('N2: shortens the grace period of an evicted pod when a hard threshold is met, and evicts no other pod', async () => {
     const manager = world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 });
     await hurried(manager);
     expect(world.log).toEqual(['kill hog', 'kill hog', 'gone hog']);

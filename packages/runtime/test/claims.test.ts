@@ -28,7 +28,7 @@ describe('ResourceClaims of a pod', () => {
     expect(order.filter((one) => one === 'prepare')).toHaveLength(1);
   });
 
-  it('if ResourceClaims of a pod cannot be prepared, an event is recorded, and no image is pulled and no sandbox created', async () => {
+  it('a pod whose ResourceClaims cannot be prepared gets an event, and neither images nor a sandbox', async () => {
     let fails = true;
     const pulled = vi.fn(async () => ({ imageRef: 'busybox' }));
     const prepare = async (): Promise<void> => {

@@ -182,7 +182,7 @@ describe('killPod', () => {
     expect(await kill()).toBe(30_000);
   });
 
-  test('C5: the error of killPod names containers that cannot be stopped, and their sandbox is not stopped before them', async () => {
+  test('C5: the error of killPod names containers that cannot be stopped; their sandbox is not stopped early', async () => {
     const { machine, kubelet, runningPod } = await running(pod({ containers: [sleeper('a')] }));
     machine.cri.faults.add({ rpc: 'stopContainer', fault: { kind: 'error', code: 'INTERNAL', message: 'stuck' } });
     const killing = kubelet.killPod(pod({ containers: [sleeper('a')] }), runningPod, 1, new AbortController().signal);

@@ -345,7 +345,7 @@ describe('C1: lost responses of the runtime', () => {
       expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
     });
 
-    test('C5: a kill does not wait for a container with a late start that no longer exists, and its preStop hook ends', async () => {
+    test('C5: a kill does not wait for a container with a late start that no longer exists; its preStop hook ends', async () => {
       const { machine, hook, over, kill } = await begun();
       const gone = () => Promise.reject(new CriError({ rpc: 'ContainerStatus', code: 'NOT_FOUND', details: 'gone' }));
       Object.assign(over, { containerStatus: gone, stopContainer: gone });
@@ -356,7 +356,7 @@ describe('C1: lost responses of the runtime', () => {
       expect(hook).toEqual({ begun: 1, ended: 1 });
     });
 
-    test('C5: a container with a late start that was never found running and whose status cannot be read does not block the kill', async () => {
+    test('C5: a late start that was never found running, and whose status cannot be read, does not block the kill', async () => {
       const away = () => Promise.reject(new CriError({ rpc: 'Status', code: 'INTERNAL', details: 'away' }));
       const { machine, over, kill } = await unseen((one) => ({
         containerStatus: unknown(one),
@@ -370,7 +370,7 @@ describe('C1: lost responses of the runtime', () => {
       expect(machine.live()).toEqual([]);
     });
 
-    test('C5: a container with a late start in an unknown state that cannot be stopped does not block the kill; its preStop hook ends', async () => {
+    test('C5: a late start in an unknown state that cannot be stopped does not block the kill; its preStop hook ends', async () => {
       const { machine, hook, kill } = await unseen((one) => ({
         containerStatus: unknown(one),
         stopContainer: () =>
