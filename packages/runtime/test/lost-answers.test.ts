@@ -370,7 +370,7 @@ describe('C1: lost responses of the runtime', () => {
       expect(machine.live()).toEqual([]);
     });
 
-    test('C5: a late start in an unknown state that cannot be stopped does not block the kill; its preStop hook ends', async () => {
+    test('C5: a late start in unknown state that cannot be stopped does not block the kill; its preStop hook ends', async () => {
       const { machine, hook, kill } = await unseen((one) => ({
         containerStatus: unknown(one),
         stopContainer: () =>
