@@ -154,8 +154,8 @@ export class CgroupsV1 implements CgroupGroups {
   }
 
   /**
-   * The cgroup is frozen while its processes are killed, so that they cannot fork. The killed processes exit when the
-   * cgroup thaws.
+   * Kills the processes of a cgroup. The cgroup is frozen during the kill, so that its processes cannot fork. The
+   * killed processes exit when the cgroup thaws.
    */
   async #kill(name: CgroupName, directories: readonly string[], signal: AbortSignal): Promise<void> {
     const { fs, kill } = this.#components;

@@ -52,7 +52,7 @@ describe('values written to the kernel', () => {
 });
 
 describe('CPU weights and CPU shares', () => {
-  // As upstream's `getCPUWeight` and `CPUWeightToCPUShares` compute them.
+  // The rows equal the results of upstream's `getCPUWeight` and `CPUWeightToCPUShares`.
   test.each([
     [1, 2],
     [39, 998],

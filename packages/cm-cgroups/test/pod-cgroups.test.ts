@@ -7,7 +7,7 @@ import { bestEffort, burstable, container, guaranteed, makePod } from './pods.ts
 
 const { signal } = new AbortController();
 
-/** The manager's methods as values, so that a test can omit them. */
+/** Returns the manager's methods as properties of an object, so that a test can omit some. */
 function bound(manager: CgroupManager): CgroupManager {
   const names = ['path', 'parse', 'exists', 'missing', 'identity', 'create', 'update', 'read', 'destroy', 'children'];
   const methods = names.map((name) => [name, Reflect.get(manager, name).bind(manager)]);

@@ -219,7 +219,7 @@ export class ContainerGc {
     signal: AbortSignal,
   ): Promise<void> {
     const { cri, pods, logger, sandboxRemoved } = this.#components;
-    // No container may lose its sandbox, regardless of its creator. Containers are listed before sandboxes.
+    // A sandbox is kept as long as it has a container of any creator. Containers are listed before sandboxes.
     const containers = listed ?? (await cri.listContainers({}, signal)).containers;
     const { items } = await cri.listPodSandbox({}, signal);
     const sandboxes = items.flatMap((sandbox) => listedSandbox(sandbox) ?? []);
@@ -244,7 +244,7 @@ export class ContainerGc {
     return kubeletContainers((await this.#components.cri.listContainers({}, signal)).containers);
   }
 
-  /** A container in an unknown state may be running, so it is stopped first. */
+  /** Stops a container in an unknown state before its removal, because it may be running. */
   async #stop({ id, gracePeriodSeconds }: ListedContainer, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#components.cri.stopContainer({ containerId: id, timeout: gracePeriodSeconds }, signal);

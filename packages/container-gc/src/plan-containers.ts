@@ -66,8 +66,8 @@ interface Unit<C> {
 }
 
 /**
- * A container with a creation time in the future has an unknown age, because the clock was set back; it is not kept for
- * that reason.
+ * Returns whether a container has not reached the minimum age. A container with a creation time in the future counts as
+ * old enough: its age is unknown, because the clock was set back.
  */
 function isTooYoung({ createdAtMs }: GcContainer, { minAgeMs }: ContainerGcPolicy, nowMs: number): boolean {
   return createdAtMs <= nowMs && nowMs - createdAtMs < minAgeMs;

@@ -47,7 +47,7 @@ export function encodeCheckpoint({ entries, registered }: DeviceCheckpoint): str
   // Upstream writes nil for an empty list.
   const written = entries.length === 0 ? null : entries.map(encodeEntry);
   const lists = Object.fromEntries(registered);
-  // Encoded manually, because JavaScript orders numeric property names differently.
+  // The map is encoded manually, because JSON.stringify orders numeric property names differently than Go.
   const map = (of: WrittenEntry['DeviceIDs']): string =>
     `{${Object.entries(of)
       .sort(byBytes)

@@ -281,7 +281,7 @@ describe('device plugins', () => {
     fs.symlinkSync(`${GPU.replace('/', '-')}.sock`, path.join(directory, 'a-link.sock'));
     const before = fs.readdirSync(directory);
     expect(before).toContain('a-link.sock');
-    // As after a kill, the sockets still exist.
+    // The plugins' sockets still exist at the next start, as after a kill of the kubelet.
     const survivor = new DeviceManager(
       { fs: nodeFileSystem, pods: { active: () => [], sourcesReady: () => true } },
       { directory },

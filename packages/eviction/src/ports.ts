@@ -4,7 +4,7 @@ import type { EvictionSummary } from './summary.ts';
 
 /** Parameters of a pod kill. */
 export interface EvictionKill {
-  /** Applied to the pod's status while the pod terminates: sets phase `Failed` and the reason. */
+  /** Changes the pod's status while the pod terminates: sets phase `Failed` and the reason. */
   readonly statusFn: (status: PodStatus) => PodStatus;
   /** Grace period in seconds. The pod's actual grace period may be shorter, but never longer. */
   readonly gracePeriodSeconds: number;

@@ -46,7 +46,7 @@ export class StatsReader {
   }
 
   /**
-   * @param of `node` requests stats without pods, if the port supports that
+   * Requests stats from the port. @param of `node` requests stats without pods, if the port supports that
    * @returns `undefined` if there are no usable stats; {@link problem} then has the reason. @throws the signal's reason
    */
   async read(signal: AbortSignal, of: 'node' | 'pods' = 'pods'): Promise<StatsSnapshot | undefined> {

@@ -142,7 +142,7 @@ describe('disk gauges', () => {
     await world.clock.advance(15_000);
     expect(world.summaries).toBe(3);
     world.memory.available = 90 * MI;
-    // This covers the rest of the interval and the second that the disks have to answer.
+    // 1.8 s include the rest of the interval between two checks, and the second that the disks have to respond.
     await world.clock.advance(1800);
     expect(world.log).toEqual(['kill hog', 'gone hog']);
   });

@@ -68,7 +68,8 @@ describe('eviction manager: node without pressure', () => {
     start(world.manager(withMinimum, {}, { stats }));
     world.memory.available = 90 * MI;
     await world.clock.advance(40_000);
-    // 140 MiB are above the threshold, and below the threshold plus the minimum reclaim.
+    // After the first eviction, 140 MiB are available: more than the threshold, but less than the threshold plus the
+    // minimum reclaim.
     expect(world.log).toEqual(['kill a', 'gone a', 'kill b', 'gone b']);
   });
 
@@ -195,7 +196,7 @@ describe('eviction manager: low memory', () => {
     world.memory.available = 90 * MI;
     await world.clock.advance(10_000);
     expect(world.log).toEqual(['kill big', 'gone big']);
-    // For a minute, the stats describe the moment at which the victim stopped.
+    // For a minute, the stats describe the moment at which the evicted pod stopped.
     world.memory.available = 90 * MI;
     const old = world.truth(goneAtMs);
     world.summary = async () => old;
@@ -317,7 +318,8 @@ test('evicts pods until the minimum reclaim is reached', async () => {
   start(world.manager({ ...HARD, evictionMinimumReclaim: { 'memory.available': '350Mi' } }));
   world.memory.available = 90 * MI;
   await world.clock.advance(20_000);
-  // 390 MiB are above the threshold, and below the threshold plus the minimum reclaim.
+  // After the first eviction, 390 MiB are available: more than the threshold, but less than the threshold plus the
+  // minimum reclaim.
   expect(world.log).toEqual(['kill big', 'gone big', 'kill middle', 'gone middle']);
 });
 

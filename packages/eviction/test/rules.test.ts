@@ -130,7 +130,7 @@ describe('parseThresholds', () => {
   });
 });
 
-// As `signalToResource` and `signalToNodeCondition` of upstream.
+// The rows equal upstream's `signalToResource` and `signalToNodeCondition`.
 test.each<[Signal, string, string]>([
   ['memory.available', 'memory', 'MemoryPressure'],
   ['allocatableMemory.available', 'memory', 'MemoryPressure'],

@@ -48,7 +48,7 @@ describe('N2: disk space becomes free some time after a reclaim or an eviction',
 
   afterEach(() => stop());
 
-  /** The disk is short, and a round detects that in its first second. */
+  /** Makes the disk short of space; a round detects this in its first second. */
   const short = async (): Promise<void> => {
     await world.clock.advance(9 * SECOND);
     world.disk.available = 90 * MI;

@@ -109,7 +109,7 @@ export class ProbeAttempt {
   }
 
   /**
-   * Like {@link run}, with less overhead for callers that make many attempts.
+   * Starts an attempt like {@link run}, with less overhead for callers that make many attempts.
    * @param done called once with the outcome; never from within the call, nor after the attempt was cancelled
    */
   begin(target: ProbeTarget, done: (outcome: ProbeOutcome) => void): { callOff(reason?: unknown): void } {

@@ -305,7 +305,8 @@ export class Prober {
     const { kind, series, reference, times } = worker;
     const { counted, event } = findingOf(kind, outcome);
     worker.probed = true;
-    // Of an early attempt, only a success counts. Otherwise, the probe's next regular attempt decides.
+    // Only the success of an early attempt counts. If an early attempt has no success, the next regular attempt
+    // decides.
     if (early && counted !== 'success') return;
     if (event !== undefined) this.#components.recorder.event(reference, 'Warning', event.reason, event.message);
     if (counted === undefined) return;

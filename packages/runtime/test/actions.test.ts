@@ -6,8 +6,8 @@ import { surplusInitContainers } from '../src/actions/prune-rule.ts';
 import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
 /**
- * The expected actions of a row. Checks computed actions against a row's expected actions. Fields that the row omits
- * must be empty, and the existing sandbox must be kept.
+ * Checks computed actions against the expected actions of a row. Fields that the row omits must be empty, and the
+ * existing sandbox must be kept.
  */
 function expectActions(
   actual: PodActions,
@@ -495,7 +495,7 @@ describe('container restart rules', () => {
   });
 });
 
-// A search through all container records for each container would exceed the test's timeout.
+// If each container were searched in all container records, the test would exceed its timeout.
 describe('K5: pod with very many containers', () => {
   const names = Array.from({ length: 20_000 }, (_, index) => `c${index}`);
   const containers = names.map((name) => container(name));

@@ -9,7 +9,7 @@ import { container, pod, record } from './builders.ts';
 const limits = { initialMs: 10_000, maxMs: 300_000 };
 const HOUR = 3_600_000;
 
-/** The record of a terminated container that had run for `ranMs`. */
+/** Returns the record of a terminated container that had run for `ranMs`. */
 function run(attempt: number, ranMs = 1_000, extra: Partial<RuntimeContainerStatus> = {}): RuntimeContainerStatus {
   const startedAtMs = 1_000_000 + attempt * HOUR;
   return record('a', 'exited', {

@@ -129,7 +129,7 @@ describe('attempt numbers that were tried', () => {
     expect(isNameTaken(new CriError({ rpc: '', code: 'UNKNOWN', details: before }))).toBe(false);
   });
 
-  // Quadratic time would exceed the test's timeout.
+  // If parsing took quadratic time, the test would exceed its timeout.
   test('W3: parses a long error message with many container names in linear time', () => {
     const profile = `cannot load seccomp profile "/seccomp/${'name '.repeat(100_000)}": no such file or directory`;
     expect(isNameTaken(new CriError({ rpc: 'CreateContainer', code: 'UNKNOWN', details: profile }))).toBe(false);

@@ -314,7 +314,7 @@ describe('C1: lost responses of the runtime', () => {
       },
     );
 
-    /** The first kill has started the hook and is aborted after 5 s. */
+    /** Starts a kill that runs the hook, and aborts it after 5 s. */
     async function begun() {
       const parts = await unseen(() => ({}));
       const stop = new AbortController();

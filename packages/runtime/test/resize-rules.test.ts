@@ -20,7 +20,7 @@ function podOf(containers: readonly Partial<Container>[], more: Partial<Pod['spe
   });
 }
 
-/** The actions for a pod whose containers run with the resources in `applied`. */
+/** Computes the actions for a pod whose containers run with the resources in `applied`. */
 function actionsOf(
   pod: Pod,
   applied: Readonly<Record<string, ResourceRequirements>>,

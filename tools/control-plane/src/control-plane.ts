@@ -310,8 +310,8 @@ export class ControlPlane {
   }
 
   /**
-   * The API server rejects pods until the controllers have created the default service account and the root CA
-   * ConfigMap.
+   * Waits until pods can be created: the API server rejects pods until the controllers have created the default service
+   * account and the root CA ConfigMap.
    */
   async #untilPodsCanBeCreated(): Promise<void> {
     for (const path of ['serviceaccounts/default', 'configmaps/kube-root-ca.crt']) {

@@ -228,7 +228,7 @@ export class DbusSystemd implements Systemd {
     }
   }
 
-  /** Concurrent callers share the connection. */
+  /** Returns the connection, which concurrent callers share; opens it if necessary. */
   async #join(signal?: AbortSignal): Promise<Joined> {
     for (;;) {
       this.#joined ??= this.#joinAny().catch((err: unknown) => {

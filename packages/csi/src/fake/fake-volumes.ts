@@ -103,7 +103,7 @@ export class FakeVolumes implements DriverVolumes {
 
   #mustBeKnown(volumeId: string, call: string): void {
     const isPublished = [...this.published.values()].some((volume) => volume.volumeId === volumeId);
-    // Not a violation: a caller may ask about a volume that another client has removed.
+    // A call for an unknown volume is no violation, because another client may have removed the volume.
     if (!isPublished && !this.staged.has(volumeId)) {
       throw new GrpcError({ code: 'NOT_FOUND', details: `${call}: no volume ${volumeId}` });
     }

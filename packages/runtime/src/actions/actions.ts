@@ -228,7 +228,7 @@ function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situatio
   return { ...situation, status: { ...status, containers } };
 }
 
-/** If two containers of one name run, kills all but the current one (C1). */
+/** Kills all running containers of one name except the current one (C1). */
 function killSurplus({ status }: Situation, actions: PodActionsDraft): void {
   for (const container of status.containers) {
     if (container.state !== 'running' || container.name === '') continue;

@@ -114,7 +114,7 @@ function initStep(
       return { kind: 'start' };
     case 'running':
       if (status.startUnfinished) return { kind: 'start' };
-      // API validation rejects resize policies that would restart a regular init container.
+      // The result is ignored: API validation rejects resize policies that would restart a regular init container.
       addResize(pod, container, 'init', status, situation.resize, actions);
       return { kind: 'wait' };
     case 'exited':

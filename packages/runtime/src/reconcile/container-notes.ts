@@ -9,9 +9,9 @@ import { PodRuntimeError } from '../errors.ts';
 export interface ContainerNote {
   /** ID of the container in the runtime. */
   readonly id: string;
-  /** Set if the container is stopped in order to restart it. */
+  /** Reason of the pending restart; set if the container is stopped in order to restart it. */
   readonly restart?: RestartOwed;
-  /** Set if the `postStart` hook of the container has not succeeded yet. */
+  /** Set as long as the `postStart` hook of the container has not succeeded. */
   readonly postStart?: true;
   /** Set if the `postStart` hook of the container has failed and the container must be stopped if it still runs. */
   readonly hookFailed?: true;
@@ -217,7 +217,7 @@ export class ContainerNotes {
     }
   }
 
-  /** The file name starts with a dot, which no container name does. */
+  /** Returns the path of a pod's notes file. The file name starts with a dot, so it equals no container name. */
   #path(podUid: string): string {
     return join(containerFilesPath(this.#rootDirectory, podUid, ''), '.notes.json');
   }

@@ -68,7 +68,7 @@ export interface StarterComponents {
   readonly placements: ContainerPlacements | undefined;
 }
 
-/** One container to start. */
+/** Inputs of the start of one container. */
 export interface StartRequest {
   readonly pod: Pod;
   readonly container: AnyContainer;
@@ -97,7 +97,7 @@ export type StartedRun = Pick<RuntimeContainerStatus, 'id' | 'restartCount'>;
 /** A failed step and its reason. */
 class StepError extends Error {
   readonly reason: string;
-  /** '' before the container exists. */
+  /** ID of the container; '' if the step failed before the container existed. */
   readonly containerId: string;
 
   constructor(reason: string, cause: unknown, containerId = '') {

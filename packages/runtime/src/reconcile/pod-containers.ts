@@ -36,7 +36,7 @@ export interface Candidate {
   readonly type: ContainerType;
   readonly wait?: SyncFailure;
   readonly pull?: Promise<PullOutcome>;
-  /** Set if the container runs and its start must be completed. */
+  /** Run of the container whose start must be completed; absent if the container does not run. */
   readonly unfinished?: StartedRun;
 }
 

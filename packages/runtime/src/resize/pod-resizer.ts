@@ -138,7 +138,7 @@ export class PodResizer {
       ...(group && memoryShrinks(group.held, group.wanted) && { podBytes: group.wanted.memoryBytes ?? 0 }),
     };
     const shrinks = shrinking.containers.size > 0 || 'podBytes' in shrinking;
-    // In a sandbox that is not created yet, no process uses memory.
+    // The usage is not checked if the sandbox is not created yet, because no process uses memory then.
     if (shrinks && !actions.createSandbox) await this.#checkUsage(pod, actions.sandboxId, shrinking, signal);
     const plan = { updates, updatePodResources, updatePodLevelResources, ...(group && { group }) };
     const steps = resizeSteps(plan);

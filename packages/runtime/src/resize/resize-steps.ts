@@ -15,11 +15,14 @@ export interface GroupResources {
 export type ResizeStep =
   | { readonly kind: 'group'; readonly resource: ResizedResource; readonly set: GroupResources }
   | { readonly kind: 'containers'; readonly resource: ResizedResource }
-  /** The pod-level value of this resource has been applied and is recorded. */
+  /** Records the pod-level value of this resource, which has been applied. */
   | { readonly kind: 'podLevel'; readonly resource: ResizedResource };
 
 export interface ResizePlan {
-  /** Absent if the runtime chooses the cgroups of pods, so there is no cgroup to change. */
+  /**
+   * Current and desired values of the pod's cgroup; absent if the runtime chooses the cgroups of pods, so there is no
+   * cgroup to change.
+   */
   readonly group?: { readonly held: GroupResources; readonly wanted: GroupResources };
   readonly updates: Readonly<Record<ResizedResource, readonly ContainerUpdate[]>>;
   /** Whether the cgroup is updated although no container is, because a container is or was restarted for the resize. */

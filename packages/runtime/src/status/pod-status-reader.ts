@@ -61,7 +61,7 @@ export class PodStatusReader {
   readonly #ended = new Map<string, Map<string, RuntimeContainerStatus>>();
   readonly #placed = new ContainerSandboxes();
 
-  /** @param options the kubelet's root directory; files below it that belong to a container are not on a volume */
+  /** @param options the kubelet's root directory: files of containers below this directory are not on a volume */
   constructor(components: PodStatusReaderComponents, { rootDirectory = '' }: { readonly rootDirectory?: string } = {}) {
     this.#components = components;
     this.#rootDirectory = rootDirectory;
@@ -111,7 +111,10 @@ export class PodStatusReader {
     for (const uid of podsBeyondLabels(sandboxes, containers)) this.#beyondLabels.add(uid);
   }
 
-  /** Like {@link listed}, for a sandbox from an event, whose pod may never have been in a list. */
+  /**
+   * Records whether a list by label shows the pod of a sandbox incompletely, like {@link listed}. The sandbox comes
+   * from an event, and its pod may never have been in a list.
+   */
   eventReceived(sandbox: Pick<PodSandboxStatus, 'metadata' | 'labels'>): void {
     const { uid = '' } = sandbox.metadata ?? {};
     if (uid !== '' && parseContainerLabels(sandbox.labels).podUid !== uid) this.#beyondLabels.add(uid);

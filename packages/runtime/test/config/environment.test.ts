@@ -124,7 +124,8 @@ describe('makeEnvironment', () => {
       V3: 'a',
     });
     expect(reads).toBe(1);
-    // The malformed line is after the requested keys, so it was not reached; a request for another key fails each time.
+    // The malformed line comes after the requested keys and was not reached. Each request for a key that is not in the
+    // lines before it fails.
     expect(() => environmentOf({ env: variables }, { files })).toThrow("at line 3: missing '='");
   });
 
