@@ -9,8 +9,8 @@ import { cgroupfsPath, parseCgroupfsPath } from './names.ts';
 
 export interface ProcessGroupsComponents {
   /**
-   * Opens the cgroups with the driver cgroupfs, so that paths are used as given, whichever driver pods use. This
-   * function is called once.
+   * Opens the cgroups with the driver cgroupfs, so that paths are used as given, whichever driver pods use. Called
+   * once.
    */
   readonly open: () => Promise<Pick<CgroupGroups, 'version' | 'make' | 'directories'>>;
   readonly fs: Pick<FileSystem, 'readFile' | 'writeFile' | 'readlink'>;

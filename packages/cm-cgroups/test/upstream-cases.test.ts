@@ -124,7 +124,7 @@ describe("pod limits in upstream's test cases", () => {
     expect(podResourceConfig(pod, options)).toEqual({ ...expected, hugePageLimits: new Map() });
   });
 
-  // TestResourceConfigForPodWithEnforceMemoryQoS.
+  // The rows are those of upstream's TestResourceConfigForPodWithEnforceMemoryQoS.
   test.each([
     ['besteffort', makePod('u', [c()]), undefined],
     ['burstable-no-limits', makePod('u', [c(small)]), { 'memory.low': '104857600' }],
@@ -135,7 +135,7 @@ describe("pod limits in upstream's test cases", () => {
     expect(podResourceConfig(pod, { memoryQos: 'TieredReservation' }).unified).toEqual(unified);
   });
 
-  // TestHugePageLimits.
+  // The rows are those of upstream's TestHugePageLimits.
   test.each([
     [{ '2Mi': '128' }, []],
     [{ 'hugepages-2Mi': '128' }, [['2MB', 128n]]],

@@ -74,8 +74,8 @@ function isTooYoung({ createdAtMs }: GcContainer, { minAgeMs }: ContainerGcPolic
 }
 
 /**
- * Returns for each container of a pod with more than one dead record all its records, newest first: which of them is
- * the newest that ran decides what is removed. Running containers are omitted, because their records are kept anyway.
+ * Returns all records of each container that has more than one dead record, newest first. Which of them is the newest
+ * that ran decides what is removed. Running containers are omitted, because their records are kept anyway.
  */
 export function contestedAttempts<C extends GcContainer>(containers: readonly C[]): readonly (readonly C[])[] {
   return attemptsByUnit(containers).filter(

@@ -89,7 +89,7 @@ export function isLargerThan({ entries, registered }: DeviceCheckpoint, maxBytes
   return !(fits(WHOLE_BYTES) && entries.every(entryFits) && listsFit(registered));
 }
 
-/** Decodes the file. @throws Error describing the problem */
+/** Decodes a checkpoint file. @throws Error describing the problem */
 export function decodeCheckpoint(text: string): DeviceCheckpoint {
   const { Data: data, Checksum: expected } = asObject(JSON.parse(text), 'it') as { Data?: unknown; Checksum?: unknown };
   const read = readData(data);

@@ -182,7 +182,7 @@ describe('eviction manager: pod that was evicted for a disk and does not stop', 
     await world.clock.advance(10 * SECOND);
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'kill hog', 'gone hog']);
     expect(manager.pressure().memory).toBe(true);
-    // The victim has up to a minute to stop, and its disk space has half a minute more to become free.
+    // The evicted pod has up to a minute to stop, and its disk space has half a minute more to become free.
     await world.clock.advance(60 * SECOND);
     expect(world.log.slice(5)).toEqual([]);
     await world.clock.advance(20 * SECOND);
@@ -359,7 +359,7 @@ describe('eviction manager: evicted pod with a long grace period', () => {
       throw new Error('timeout waiting to kill pod');
     };
     await hurried(world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 }));
-    // The victim has ten seconds to stop, and half a minute to be gone.
+    // The evicted pod has ten seconds to stop, and half a minute to be gone.
     await world.clock.advance(55 * SECOND);
     expect(graces()[2]).toBe('writer 1');
   });

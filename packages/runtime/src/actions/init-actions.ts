@@ -80,10 +80,10 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
 }
 
 /**
- * Returns the records that prove progress. Records of earlier sandboxes do not prove that an init container has
- * completed, because init containers run again in a new sandbox. If the pod can restart all containers (KEP-5532), a
- * container that was only created proves nothing either: an interrupted CreateContainer call from before the restart
- * can complete after the restart.
+ * Returns the records that show how far the init containers have come. Records of earlier sandboxes do not prove that
+ * an init container has completed, because init containers run again in a new sandbox. If the pod can restart all
+ * containers (KEP-5532), a container that was only created proves nothing either: an interrupted CreateContainer call
+ * from before the restart can complete after the restart.
  */
 function provingStatuses(
   { pod, status: { containers }, features }: Situation,

@@ -503,7 +503,7 @@ export class ContainerStarter {
   }
 }
 
-/** Returns the container whose processes an ephemeral container wants to see. */
+/** Returns the ID of the container that an ephemeral container targets, so that the two share a PID namespace. */
 function targetId({ container, status }: StartRequest): string | undefined {
   const name = 'targetContainerName' in container ? container.targetContainerName : undefined;
   if (!name) return undefined;

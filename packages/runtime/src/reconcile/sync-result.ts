@@ -54,7 +54,7 @@ export class SyncResults {
       messages.push(`failed to "${action}" for "${target}" with ${error.reason}: ${JSON.stringify(error.message)}`);
     }
     const message = messages.length === 1 ? messages.join() : `[${messages.join(', ')}]`;
-    // If anything else failed too, the caller's own back-off applies.
+    // A retry time is returned only if every failure has one. Otherwise the caller's own back-off applies.
     const instants = failures.flatMap(({ retryAtMs }) => retryAtMs ?? []);
     const onlyWaits = this.#failure === undefined && instants.length === failures.length;
     return {

@@ -239,7 +239,7 @@ export class PodResizer {
   }
 }
 
-/** Returns the pod-level resources with one resource as allocated. */
+/** Returns the pod-level resources `before` with the amounts of one resource replaced by those in `granted`. */
 function mergedResource(
   before: ResourceRequirements | undefined,
   granted: ResourceRequirements | undefined,
