@@ -41,8 +41,8 @@ export interface CgroupManager {
   /** Reads the current limits of a cgroup. @throws CgroupError `Io` if the cgroup does not exist */
   read(name: CgroupName): Promise<GroupLimits>;
   /**
-   * Kills all processes in a cgroup and its descendants, and removes these cgroups. Resolves when they are gone or did
-   * not exist. Refuses the root (`InvalidName`).
+   * Kills all processes in a cgroup and its descendants, and removes these cgroups. Resolves when the cgroups no longer
+   * exist. Refuses the root cgroup (`InvalidName`).
    * @throws CgroupError `NotRemoved`, naming the remaining processes or cgroups; the caller retries later
    */
   destroy(name: CgroupName, signal: AbortSignal): Promise<void>;

@@ -123,7 +123,10 @@ export class CgroupsSystemd implements CgroupManager {
     }
   }
 
-  /** @returns the error if systemd rejected properties; the limits are then still written to the kernel */
+  /**
+   * Sets the limits as properties of the slice. @returns the error if systemd rejected properties; the limits must
+   * still be written to the kernel
+   */
   async #setProperties(name: CgroupName, config: ResourceConfig): Promise<CgroupError | undefined> {
     const unit = this.#unit(name);
     try {

@@ -25,7 +25,10 @@ import { readV1Limits } from './read-limits.ts';
 import type { GroupLimits, ResourceConfig } from './resource-config.ts';
 import { unsetLimits } from './unset-limits.ts';
 
-/** Hierarchies in which a cgroup must exist, if this machine has them. Runtimes may skip the other hierarchies. */
+/**
+ * Controllers in whose hierarchies a cgroup must exist, if this machine has them. Runtimes may create no cgroup in the
+ * other hierarchies.
+ */
 const NEEDED = ['cpu', 'cpuacct', 'cpuset', 'memory', 'systemd', 'pids', 'hugetlb'];
 /** Maximum wait for a cgroup to freeze: 10 tries, 10 ms apart. A process that hangs in the kernel never freezes. */
 const FREEZE_TRIES = 10;
@@ -70,12 +73,15 @@ export class CgroupsV1 implements CgroupGroups {
     return paths.filter((_path, index) => !there[index]);
   }
 
-  /** The kernel never gives two cgroup directories the same inode number. */
+  /**
+   * Returns the inode numbers of the cgroup's directories: the kernel never gives two cgroup directories the same
+   * number.
+   */
   async identity(name: CgroupName): Promise<string | undefined> {
     try {
       const look = async (path: string): Promise<number> => (await this.#components.fs.stat(path)).inode;
       const [first, ...others] = this.#neededPaths(name);
-      // Read first: it shows whether the cgroup exists.
+      // The first directory is read before the others, because it shows whether the cgroup exists.
       const inode = first === undefined ? [] : [await look(first)];
       return [...inode, ...(await Promise.all(others.map(look)))].join();
     } catch (err) {
@@ -148,8 +154,8 @@ export class CgroupsV1 implements CgroupGroups {
   }
 
   /**
-   * The cgroup is frozen while its processes are killed, so that they cannot fork. The killed processes exit when the
-   * cgroup thaws.
+   * Kills the processes of a cgroup. The cgroup is frozen during the kill, so that its processes cannot fork. The
+   * killed processes exit when the cgroup thaws.
    */
   async #kill(name: CgroupName, directories: readonly string[], signal: AbortSignal): Promise<void> {
     const { fs, kill } = this.#components;
@@ -163,7 +169,7 @@ export class CgroupsV1 implements CgroupGroups {
     }
   }
 
-  /** @returns whether the cgroup must be thawed, because it is frozen or still freezing */
+  /** Freezes a cgroup. @returns whether the cgroup must be thawed, because it is frozen or still freezing */
   async #freeze(directory: string, signal: AbortSignal): Promise<boolean> {
     const { fs, clock } = this.#components;
     if (!(await this.#setFreezer(directory, 'FROZEN'))) return false;
@@ -193,7 +199,7 @@ export class CgroupsV1 implements CgroupGroups {
     return mount === undefined ? undefined : `${mount}${this.path(name)}`;
   }
 
-  /** Several controllers may share a hierarchy; each directory is returned once. */
+  /** Returns each directory once, because several controllers may share a hierarchy. */
   directories(name: CgroupName, controller?: string): readonly string[] {
     const mounts = controller === undefined ? this.#mounts.values() : [this.#mounts.get(controller) ?? []].flat();
     return [...new Set(mounts)].map((mount) => `${mount}${this.path(name)}`);

@@ -65,7 +65,7 @@ export class CgroupsV2 implements CgroupGroups {
     try {
       let absent = await this.#absentControllers(directory);
       if (absent.length > 0 && this.#driver === 'systemd' && name.length > 0) {
-        // systemd delegates only the controllers that a unit requests, and removes all others when it reloads its
+        // systemd delegates only the controllers that a unit requests, and disables all others when it reloads its
         // units. The cgroup and its remaining limits still exist, and its processes must keep running, so the
         // controllers are enabled again.
         await this.make(name);
@@ -78,7 +78,9 @@ export class CgroupsV2 implements CgroupGroups {
     }
   }
 
-  /** The kernel never gives two cgroup directories the same inode number. */
+  /**
+   * Returns the inode number of the cgroup's directory: the kernel never gives two cgroup directories the same number.
+   */
   async identity(name: CgroupName): Promise<string | undefined> {
     if (!(await this.exists(name))) return undefined;
     try {
@@ -179,7 +181,10 @@ export class CgroupsV2 implements CgroupGroups {
     }
   }
 
-  /** Enables the controllers for a cgroup's children in one write. If the write fails, enables them one by one. */
+  /**
+   * Enables the controllers for a cgroup's children in one write. If the write fails, enables the controllers one by
+   * one.
+   */
   async #enableControllers(directory: string): Promise<void> {
     const { fs } = this.#components;
     const file = `${directory}/cgroup.subtree_control`;
@@ -196,6 +201,7 @@ export class CgroupsV2 implements CgroupGroups {
   }
 
   /**
+   * Checks that a cgroup can have all controllers.
    * @throws CgroupError `Refused` if the cgroup cannot have a memory controller, because a parent has processes or is
    * threaded
    */

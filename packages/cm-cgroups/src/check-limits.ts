@@ -13,7 +13,7 @@ const NUMBERS = [
 ] as const;
 
 /**
- * Rejects limits that would silently mean "no limit": NaN, 0, and unknown names.
+ * Rejects limits that the kernel or systemd would silently treat as "no limit": NaN, 0, and unknown names.
  * @throws OptionsError (a RangeError) naming the limit
  */
 export function checkLimits(config: ResourceConfig): void {
@@ -38,7 +38,7 @@ export function checkLimits(config: ResourceConfig): void {
   }
 }
 
-/** @throws OptionsError if the driver is unknown */
+/** Checks the name of a cgroup driver. @throws OptionsError if the driver is unknown */
 export function checkDriver(driver: CgroupDriver): void {
   if (driver === 'cgroupfs' || driver === 'systemd') return;
   throw new OptionsError('cgroups', 'driver', `driver must be cgroupfs or systemd, not ${JSON.stringify(driver)}`);

@@ -58,7 +58,7 @@ async function writeOne(
   } catch (err) {
     if (!(await fs.exists(directory)))
       throw new CgroupError('Io', `cannot set ${file} to ${value}: cgroup ${directory} does not exist`, err);
-    // If the file does not exist, the kernel reports that creating it is forbidden.
+    // For a missing file, the kernel reports EACCES or EPERM, because no file can be created in a cgroup.
     const missing = ['ENOENT', 'EACCES', 'EPERM'].includes(errorCode(err) ?? '') && !(await fs.exists(path));
     throw new CgroupError(
       missing ? 'MissingController' : refusalOf(err),
@@ -68,7 +68,10 @@ async function writeOne(
   }
 }
 
-/** EBUSY: a memory limit below the current usage, which the kernel cannot reclaim immediately. */
+/**
+ * Returns the code for a rejected write. EBUSY means a memory limit below the current usage, which the kernel cannot
+ * reclaim immediately.
+ */
 function refusalOf(err: unknown): CgroupErrorCode {
   return errorCode(err) === 'EBUSY' ? 'Busy' : 'Refused';
 }

@@ -21,7 +21,10 @@ export function v1Steps(config: ResourceConfig, hugePageSizes: readonly string[]
   ];
 }
 
-/** On cgroup v1, one limit covers memory and swap together: no memory limit means no limit of both. */
+/**
+ * Returns the writes of the memory limits. On cgroup v1, one limit covers memory and swap together, so without a memory
+ * limit swap is unlimited too.
+ */
 function memorySteps({ memoryBytes, swapBytes }: ResourceConfig): readonly ControlStep[] {
   if (!memoryBytes) return [];
   const memory = write('memory', 'memory.limit_in_bytes', memoryBytes);

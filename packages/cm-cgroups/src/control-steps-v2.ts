@@ -15,7 +15,7 @@ export function v2Steps(config: ResourceConfig, hugePageSizes: readonly string[]
     steps.push([{ controller: file.replace(/\..*$/, ''), file, value }]);
   };
   if (pidsLimit !== undefined) add('pids.max', pidsMax(pidsLimit));
-  // A kernel without swap lacks this file; then there is no swap to limit.
+  // A kernel without swap has no `memory.swap.max`; then there is no swap to limit.
   if (swapBytes !== undefined) {
     steps.push([{ controller: 'memory', file: 'memory.swap.max', value: limit(swapBytes), ifPresent: true }]);
   }

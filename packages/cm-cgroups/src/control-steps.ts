@@ -13,8 +13,9 @@ export interface ControlWrite {
 }
 
 /**
- * Writes that depend on each other. The second file may have to be written first: the kernel rejects a value that does
- * not fit the current value of the other file (a quota above the period's share, memory above memory plus swap).
+ * Writes that depend on each other. The file of the second write may have to be written first: the kernel rejects a
+ * value that does not fit the current value of the other file (a quota above the period's share, memory above memory
+ * plus swap).
  */
 export type ControlStep = readonly [ControlWrite] | readonly [ControlWrite, ControlWrite];
 

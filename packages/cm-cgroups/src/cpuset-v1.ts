@@ -4,9 +4,9 @@ import { readText } from './hierarchy.ts';
 const FILES = ['cpuset.cpus', 'cpuset.mems'];
 
 /**
- * Creates a cgroup and its parents in the cpuset hierarchy of cgroup v1. A new cgroup has no CPUs and memory nodes
- * there, so that no process can enter it; empty values are copied from the parent (`cpusetEnsureParent` of
- * opencontainers/cgroups).
+ * Creates a cgroup and its parents in the cpuset hierarchy of cgroup v1. In this hierarchy, a new cgroup has no CPUs
+ * and memory nodes, so no process can enter the cgroup; empty values are copied from the parent (`cpusetEnsureParent`
+ * of opencontainers/cgroups).
  */
 export async function makeCpusetGroup(
   fs: Pick<FileSystem, 'mkdir' | 'readFile' | 'writeFile'>,
@@ -18,8 +18,8 @@ export async function makeCpusetGroup(
 }
 
 /**
- * Returns the cgroup's value, after copying the parent's value if it is empty. A cgroup with a value has parents with
- * values.
+ * Returns the cgroup's value, after copying the parent's value if it is empty. If a cgroup has a value, its parents
+ * have values too.
  */
 async function inherit(
   fs: Pick<FileSystem, 'readFile' | 'writeFile'>,

@@ -15,8 +15,8 @@ export interface RemoverComponents {
 }
 
 /**
- * Kills the processes of a cgroup and removes it. Repeats while something is left, because a process may have forked
- * before it was killed.
+ * Kills the processes of a cgroup and removes it. Repeats while a process or cgroup is left, because a process may have
+ * forked before it was killed.
  * @param directories the cgroup's directories, one per hierarchy
  * @param kill kills all processes in the cgroup and its descendants
  * @throws CgroupError `NotRemoved`; the signal's reason
@@ -53,7 +53,7 @@ export async function removeGroup(
 }
 
 /**
- * Kills the processes of a cgroup, and repeats while any are left.
+ * Kills the processes of a cgroup, and repeats while any process is left.
  * @throws CgroupError `NotRemoved`; the signal's reason
  */
 export async function emptyGroup(

@@ -4,7 +4,10 @@ import { CgroupError } from './errors.ts';
 /** Mounts of cgroup v1: one per controller, or shared by several controllers. */
 export interface CgroupV1Hierarchy {
   readonly version: 1;
-  /** Mount of each controller. `systemd` is systemd's own hierarchy; `unified` is cgroup v2 on a hybrid machine. */
+  /**
+   * Mount of each controller. The entry `systemd` is systemd's own hierarchy; the entry `unified` is cgroup v2 on a
+   * hybrid machine.
+   */
   readonly mounts: ReadonlyMap<string, string>;
 }
 
@@ -19,7 +22,10 @@ export interface CgroupV2Hierarchy {
 export type CgroupHierarchy = CgroupV1Hierarchy | CgroupV2Hierarchy;
 
 const ROOT = '/sys/fs/cgroup';
-/** Mount of cgroup v2 on a hybrid machine. Runtimes put containers there too, but it has no controllers. */
+/**
+ * Mount of cgroup v2 on a hybrid machine. Runtimes put containers into this hierarchy too, but the hierarchy has no
+ * controllers.
+ */
 const HYBRID = `${ROOT}/unified`;
 /** The v1 controllers in which cgroups are created; unknown ones are not touched. */
 const V1_CONTROLLERS: ReadonlySet<string> = new Set([
@@ -45,7 +51,10 @@ export async function readHierarchy(fs: Pick<FileSystem, 'readFile'>): Promise<C
   return { version: 1, mounts };
 }
 
-/** Without this file, `/proc` is not mounted, and the mounts cannot be determined. */
+/**
+ * Reads `/proc/self/mountinfo`. If the file is missing, `/proc` is not mounted, and the cgroup mounts cannot be
+ * determined.
+ */
 async function readMountinfo(fs: Pick<FileSystem, 'readFile'>): Promise<string> {
   try {
     return await readText(fs, '/proc/self/mountinfo');

@@ -4,9 +4,9 @@ import type { CgroupName } from './names.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
 /**
- * Keeps limits of cgroups set. All limits are written until that has succeeded once. After that, only missing limits
- * are written again, because a reload of systemd resets them (kubernetes#104289). A limit with another value was set by
- * another agent and is kept (kubernetes#138431).
+ * Keeps limits of cgroups set. All limits are written until all writes have succeeded once. After that, only limits
+ * that were reset are written again, because a reload of systemd resets limits (kubernetes#104289). A limit with
+ * another value was set by another agent and is kept (kubernetes#138431).
  */
 export class LimitKeeper {
   readonly #manager: CgroupManager;

@@ -6,9 +6,10 @@ import type { CgroupName } from './names.ts';
 const LEAST_BYTES = 1024 ** 2;
 
 /**
- * Limits the memory of a cgroup of pods to `bytes`, or to the current usage if the usage is higher. The usage must not
- * grow, but no process must be killed for the limit. cgroup v1 rejects a limit below the usage (`retrySetMemoryReserve`
- * in `pkg/kubelet/cm`). cgroup v2 would kill processes, so the usage is read first.
+ * Limits the memory of a cgroup of pods to `bytes`, or to the current usage if the usage is higher. The limit keeps the
+ * usage from growing, but must not cause the kill of a process. cgroup v1 rejects a limit below the usage
+ * (`retrySetMemoryReserve` in `pkg/kubelet/cm`). On cgroup v2, such a limit would kill processes, so the usage is read
+ * first.
  * @throws CgroupError
  */
 export async function limitMemory(manager: CgroupManager, name: CgroupName, bytes: bigint): Promise<void> {

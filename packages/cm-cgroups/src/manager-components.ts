@@ -7,7 +7,10 @@ export interface CgroupComponents {
   readonly fs: Pick<FileSystem, 'readFile' | 'writeFile' | 'mkdir' | 'readdir' | 'exists' | 'stat' | 'remove'>;
   /** Default: the system clock. */
   readonly clock?: Clock;
-  /** `process.kill` of Node.js or an equivalent. Throws an error with `code` ESRCH if the process has exited. */
+  /**
+   * Sends a signal: `process.kill` of Node.js or an equivalent. Throws an error with `code` ESRCH if the process has
+   * exited.
+   */
   readonly kill: (pid: number, signal: 'SIGKILL') => unknown;
   /** Required for the driver systemd. `DbusSystemd` implements it. */
   readonly systemd?: Systemd;

@@ -28,7 +28,10 @@ function expectParts(name: CgroupName): void {
   if (bad !== undefined) throw invalid(bad);
 }
 
-/** @throws CgroupError `InvalidName` for the root, which contains all processes of the machine; they would be killed */
+/**
+ * Checks that a cgroup is not the root, which contains all processes of the machine: they would be killed. @throws
+ * CgroupError `InvalidName` for the root
+ */
 export function expectBelowRoot(name: CgroupName): void {
   if (name.length === 0) throw new CgroupError('InvalidName', 'the root cgroup cannot be emptied or removed');
 }
@@ -38,8 +41,8 @@ function invalid(part: string): CgroupError {
 }
 
 /**
- * Returns `/kubepods/burstable/pod1234`. @throws CgroupError `InvalidName` if a part is empty, `.`, `..`, or contains
- * `/`
+ * Returns a cgroup's path as a directory: `/kubepods/burstable/pod1234`. @throws CgroupError `InvalidName` if a part is
+ * empty, `.`, `..`, or contains `/`
  */
 export function cgroupfsPath(name: CgroupName): string {
   expectParts(name);
@@ -52,8 +55,9 @@ export function parseCgroupfsPath(path: string): CgroupName {
 }
 
 /**
- * Returns `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice`: `-` in a part becomes `_`,
- * because `-` separates the slices (systemd.slice(5)).
+ * Returns a cgroup's path as a systemd slice:
+ * `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12_34.slice`. A `-` in a part becomes `_`, because
+ * `-` separates the slices (systemd.slice(5)).
  * @throws CgroupError `InvalidName`, as {@link cgroupfsPath}
  */
 export function systemdPath(name: CgroupName): string {

@@ -8,7 +8,7 @@ import { readHierarchy } from './hierarchy.ts';
 import type { CgroupComponents } from './manager-components.ts';
 import type { CgroupDriver } from './names.ts';
 
-/** Exists if systemd is the init process (sd_booted(3)). */
+/** Directory that exists if systemd is the init process (sd_booted(3)). */
 const SYSTEMD_RUNS = '/run/systemd/system';
 
 /**

@@ -50,8 +50,9 @@ export interface PodCgroupsComponents {
   /** Receives events about the limits of all pods. Default: no events. */
   readonly recorder?: EventRecorder;
   /**
-   * Returns whether any container of a pod has exclusive CPUs. The pod then has no CPU quota, which would only slow its
-   * containers down. Must be known when the pod's cgroup is created. Default: no container has.
+   * Returns whether any container of a pod has exclusive CPUs. A pod with exclusive CPUs has no CPU quota, because a
+   * quota would only slow its containers down. The result must be known when the pod's cgroup is created. Default: no
+   * container has exclusive CPUs.
    */
   readonly hasExclusiveCpus?: (pod: Pod) => boolean;
 }
@@ -59,13 +60,16 @@ export interface PodCgroupsComponents {
 export interface PodCgroupsOptions extends PodLimitOptions {
   /** Parent of all created cgroups (`cgroupRoot`); it must exist. Default: `/`. */
   readonly cgroupRoot?: string;
-  /** Limits of all pods together; see `listResourceConfig`. Huge pages are never limited here. Default: none. */
+  /**
+   * Limits of all pods together; see `listResourceConfig`. The huge pages of all pods together are never limited.
+   * Default: none.
+   */
   readonly limits?: ResourceConfig;
   /** Cgroups outside of the pods' that are limited to their reservations. Default: none. */
   readonly reserved?: readonly ReservedGroup[];
   /**
-   * Memory that higher QoS classes withhold from lower ones (`qosReserved`). If absent, as with feature gate
-   * `QOSReserved` off: none.
+   * Memory that higher QoS classes withhold from lower ones (`qosReserved`). If absent, as with the feature gate
+   * `QOSReserved` off, no memory is withheld.
    */
   readonly qosReserved?: QosMemoryReserve;
   /** Object of the events about the limits of all pods. */
@@ -109,7 +113,8 @@ export class PodCgroups {
   readonly #turns = new KeyedMutex<string>();
   /**
    * Identities of the cgroups whose limits this object has set, by pod UID. A process that was killed may have created
-   * a cgroup without limits, and another program may have removed and recreated a cgroup; both have another identity.
+   * a cgroup without limits, and another program may have removed and recreated a cgroup; in both cases, the cgroup has
+   * another identity.
    */
   readonly #limited = new Map<string, string>();
   /** Limits that each pod's cgroup was last set to. */
@@ -191,8 +196,8 @@ export class PodCgroups {
 
   /**
    * Returns the pod's cgroup in the form that runtimes expect in `cgroup_parent`. The driver is known once cgroups have
-   * been opened, at the latest when the first pod cgroup was created. Until the driver is known, the cgroupfs form is
-   * returned.
+   * been opened, at the latest when the first pod's cgroup has been created. Until then, the path in the form of the
+   * driver cgroupfs is returned.
    * @throws CgroupError `InvalidName`
    */
   podCgroupParent(pod: Pod): string {
@@ -224,9 +229,9 @@ export class PodCgroups {
   }
 
   /**
-   * Creates the pod's cgroup and sets its limits, unless both were done before. A cgroup that an earlier process
-   * created may hold containers that exceed the pod's new limits. In this case the call only raises limits.
-   * {@link differs} then reports that the limits must be lowered after those of the containers.
+   * Creates the pod's cgroup and sets its limits, unless this object has already done both. A cgroup that an earlier
+   * process created may hold containers that exceed the pod's new limits. For such a cgroup, the call only raises
+   * limits, and {@link differs} reports that the limits must be lowered after those of the containers.
    * @param pod the pod with its allocated resources
    * @returns whether anything was done
    * @throws CgroupError, including `Refused`: a pod whose limit cannot be set must not run without it
@@ -248,8 +253,8 @@ export class PodCgroups {
         this.#set.set(uid, { ...config, ...kept });
       } catch (err) {
         if (!CgroupError.is(err) || err.code !== 'Busy') throw err;
-        // The pod is already running and uses more than its limit. Setting the limit must not kill the pod. Its next
-        // sync tries again.
+        // The pod is already running and uses more than its limit. Setting the limit must not kill the pod. The pod's
+        // next sync tries again.
         this.#logger.warn({ podUid: uid, err }, "The pod's cgroup uses more than its limit");
       }
       return true;
@@ -378,7 +383,7 @@ export class PodCgroups {
       await limitMemory(manager, this.#qos.Burstable, limits.burstableBytes);
       await limitMemory(manager, this.#qos.BestEffort, limits.bestEffortBytes);
     };
-    // Serialized, so that the last values given are the values in effect.
+    // The updates run one after another, so the values of the latest call stay in effect.
     await this.#qosTurn.run(() => this.#timed('update', give), signal);
   }
 
@@ -387,7 +392,10 @@ export class PodCgroups {
     return given?.values === values && this.#clock.monotonic() < given.atMs + QOS_REPAIR_MS;
   }
 
-  /** The preparation is shared by all callers; it continues if a caller aborts. */
+  /**
+   * Opens the machine's cgroups and creates the cgroups that contain all pods, once for all callers; continues if a
+   * caller aborts.
+   */
   async #ready(signal: AbortSignal): Promise<Ready> {
     this.#tree ??= this.#prepare().catch((err: unknown) => {
       this.#tree = undefined;
@@ -430,8 +438,8 @@ async function identityOf(manager: CgroupManager, name: CgroupName): Promise<str
 }
 
 /**
- * Returns the current limits; `undefined` if they cannot be read. A wrong limit is then reported by the kernel when it
- * is written.
+ * Returns the current limits; `undefined` if they cannot be read. In that case, the kernel reports an unacceptable
+ * limit when the limit is written.
  */
 async function heldBy(manager: CgroupManager, name: CgroupName): Promise<GroupLimits | undefined> {
   try {

@@ -23,7 +23,10 @@ export interface PodLimitOptions {
    * Maximum number of processes of a pod (`podPidsLimit`). If absent or not positive, only the node's limit applies.
    */
   readonly podPidsLimit?: number;
-  /** Protection of requested memory on cgroup v2. If absent, as with feature gate `MemoryQoS` off: none. */
+  /**
+   * Protection of requested memory on cgroup v2. If absent, as with the feature gate `MemoryQoS` off, memory is not
+   * protected.
+   */
   readonly memoryQos?: MemoryReservationPolicy;
 }
 
@@ -63,7 +66,10 @@ export function podResourceConfig(pod: Pod, options: PodLimitOptions = {}): Reso
   }
 }
 
-/** Init containers count too, because they run in the same cgroup. */
+/**
+ * Returns whether a pod has a limit for the resource: for the pod as a whole, or for each container. Init containers
+ * count too, because they run in the same cgroup.
+ */
 function isLimited({ spec }: Pod, resource: 'cpu' | 'memory'): boolean {
   if (isPositive(spec.resources?.limits, resource)) return true;
   const { containers, initContainers = [] } = spec;

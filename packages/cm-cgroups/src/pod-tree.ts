@@ -56,8 +56,8 @@ export class PodTree {
       const message = `invalid configuration: cgroup root ${manager.path(root)} does not exist: missing ${missing.join(', ')}`;
       throw new CgroupError('MissingRoot', message);
     }
-    // Pods may also use huge pages that are reserved while the node runs. The pods' own cgroups limit huge pages to the
-    // requests.
+    // Huge pages can be reserved on the node later, and pods may use these too. The pods' own cgroups limit huge pages
+    // to the requests.
     await this.#enforce(() => this.#make(kubepods, { ...limits, hugePageLimits: 'unlimited' }));
     const { Burstable, BestEffort } = qosNames(kubepods);
     await this.#asFarAsPossible(() => this.#make(Burstable, { hugePageLimits: 'unlimited' }));
@@ -73,7 +73,7 @@ export class PodTree {
 
   /**
    * Repeats `make` each minute until `signal` is aborted: a limit below the pods' usage can be set when the usage has
-   * dropped. Limits that were written are not written again unless they are missing.
+   * dropped. Limits are not written again unless they were reset.
    */
   async keep(signal: AbortSignal): Promise<void> {
     const round = async (): Promise<void> => {

@@ -23,9 +23,11 @@ export interface ProcessGroupsComponents {
 export interface ProcessGroupsOptions {
   /** Process id of the kubelet. */
   readonly pid: number;
-  /** Cgroup that the kubelet moves itself to (`kubeletCgroups`). Default: it is not moved. */
+  /** Cgroup that the kubelet moves itself to (`kubeletCgroups`). Default: the kubelet is not moved. */
   readonly kubelet?: string;
-  /** Cgroup that processes of the root cgroup are moved to (`systemCgroups`). Default: they are not moved. */
+  /**
+   * Cgroup that processes of the root cgroup are moved to (`systemCgroups`). Default: these processes are not moved.
+   */
   readonly system?: string;
 }
 
@@ -69,7 +71,7 @@ export class ProcessGroups {
   async #moveKubelet(): Promise<void> {
     const { kubelet, pid } = this.#options;
     if (!kubelet) return;
-    // In its own pid namespace, as in a container, the kubelet does not see the machine's cgroups.
+    // In a pid namespace of its own, as in a container, the kubelet does not see the machine's cgroups.
     if ((await this.#namespace(1)) !== (await this.#namespace(pid))) return;
     const target = cgroupfsPath(parseCgroupfsPath(kubelet));
     const groups = await this.#components.open();
@@ -77,7 +79,10 @@ export class ProcessGroups {
     await this.#move([pid], kubelet, groups);
   }
 
-  /** Kernel threads are not moved: they must not be limited by the system's cgroup. */
+  /**
+   * Moves processes of the root cgroup to the system's cgroup. Kernel threads are not moved, because the limits of that
+   * cgroup must not apply to them.
+   */
   async #moveSystem(): Promise<void> {
     const { system } = this.#options;
     if (!system) return;
@@ -132,7 +137,10 @@ export class ProcessGroups {
     return await this.#components.fs.readlink(`/proc/${pid}/ns/pid`);
   }
 
-  /** Kernel threads have no executable. A process that has exited has none either. */
+  /**
+   * Returns whether a process has no executable, which is so for kernel threads. A process that has exited has no
+   * executable either.
+   */
   async #isKernelThread(pid: number): Promise<boolean> {
     try {
       await this.#components.fs.readlink(`/proc/${pid}/exe`);

@@ -8,7 +8,7 @@ export interface QosMemoryReserve {
   readonly allocatableBytes: bigint;
 }
 
-/** Memory limits of the lower QoS classes. At or below 0: all memory is reserved from them. */
+/** Memory limits of the lower QoS classes. A limit of 0 or less means that higher classes have reserved all memory. */
 export interface QosMemoryLimits {
   readonly burstableBytes: bigint;
   readonly bestEffortBytes: bigint;

@@ -1,6 +1,9 @@
 import { MIN_CPU_SHARES, milliCpuToShares, oncePer, type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
 
-/** CPU requests of a Burstable pod; 0 for other pods. Each started pod asks for the requests of all pods. */
+/**
+ * CPU requests of a Burstable pod; 0 for other pods. Computed once per pod, because each start of a pod needs the sum
+ * over all pods.
+ */
 const burstableMilliCpu = oncePer((pod: Pod): number =>
   podQosClass(pod) === 'Burstable' ? Number(podRequests(pod).get('cpu')?.milliValue() ?? 0n) : 0,
 );

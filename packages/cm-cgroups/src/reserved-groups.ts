@@ -19,7 +19,7 @@ export interface ReservedGroup {
   readonly limits: ResourceConfig | undefined;
 }
 
-/** Upstream's wording in messages. */
+/** Names of the enforcement levels in messages, in upstream's wording. */
 const WORDS: Readonly<Record<ReservedGroup['level'], readonly [inUpdates: string, inFailures: string]>> = {
   'system-reserved': ['system reserved', 'System Reserved'],
   'kube-reserved': ['kube reserved', 'Kube Reserved'],
@@ -27,7 +27,7 @@ const WORDS: Readonly<Record<ReservedGroup['level'], readonly [inUpdates: string
   'kube-reserved-compressible': ['kube reserved', 'Kube Reserved Compressible'],
 };
 
-/** Upstream's order. */
+/** Enforcement levels, in the order in which upstream enforces them. */
 const LEVELS = Object.keys(WORDS);
 
 export interface ReservedGroupsComponents {

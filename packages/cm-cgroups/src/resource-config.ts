@@ -1,6 +1,6 @@
 import type { HugePageLimits } from './huge-pages.ts';
 
-/** Limits of a cgroup; absent fields are not changed. Values are those of cgroup v1 on both versions. */
+/** Limits of a cgroup; absent fields are not changed. Values have the units of cgroup v1, also on cgroup v2. */
 export interface ResourceConfig {
   /** Relative CPU time, 2 to 262144. */
   readonly cpuShares?: number;
@@ -9,7 +9,9 @@ export interface ResourceConfig {
   readonly cpuPeriodUs?: number;
   /** Memory in bytes; -1 for no limit. */
   readonly memoryBytes?: number;
-  /** Swap without memory, in bytes. On cgroup v1, which limits both together, `memoryBytes` is required too. */
+  /**
+   * Swap without memory, in bytes. On cgroup v1, which limits memory and swap together, `memoryBytes` is required too.
+   */
   readonly swapBytes?: number;
   /** Maximum number of processes; negative for no limit. */
   readonly pidsLimit?: number;

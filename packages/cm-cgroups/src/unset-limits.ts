@@ -3,7 +3,7 @@ import type { ControlStep } from './control-steps.ts';
 import { readText } from './hierarchy.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
-/** File content in a new cgroup (cgroup v2, then v1). */
+/** Content of each control file in a new cgroup (first cgroup v2, then v1). */
 const DEFAULTS: Readonly<Record<string, string>> = {
   'memory.max': 'max',
   'memory.high': 'max',

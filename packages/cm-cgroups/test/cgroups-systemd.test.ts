@@ -92,7 +92,7 @@ describe.each([1, 2] as const)('cgroups as systemd slices, on cgroup v%i', (vers
     expect(kernel.groups('').filter((path) => path.includes('pod1_2'))).toEqual([]);
   });
 
-  test('a hanging process keeps its cgroup, is named after a second, and systemd does not wait for it', async () => {
+  test('the removal of a cgroup with a hanging process fails with the process ID, and its slice is not stopped', async () => {
     await cgroups.create(POD, {});
     await kernel.enter(at('memory', PATH), 41);
     kernel.stuck.add(41);
@@ -146,7 +146,7 @@ describe.each([1, 2] as const)('cgroups as systemd slices, on cgroup v%i', (vers
     expect(await kernel.text(`${at('pids', PATH)}/pids.max`)).toBe('8');
   });
 
-  test('N5: pods of each QoS class have slices, whose names runtimes get, and lose them on removal', async () => {
+  test('N5: pods of each QoS class have slices, which runtimes get, until their cgroups are destroyed', async () => {
     const pods = new PodCgroups({ open, clock }, { podPidsLimit: 9 });
     const all = [guaranteed('g-1'), burstable('b-1'), bestEffort('e-1')];
     for (const pod of all) expect(await pods.ensure(pod, signal)).toBe(true);
@@ -169,7 +169,7 @@ describe.each([1, 2] as const)('cgroups as systemd slices, on cgroup v%i', (vers
   });
 });
 
-describe('a machine', () => {
+describe('openCgroups with the driver systemd', () => {
   test('a machine without systemd offers no systemd driver', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2);
     await kernel.boot();

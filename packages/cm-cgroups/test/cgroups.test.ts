@@ -94,7 +94,7 @@ describe.each([1, 2] as const)('cgroup operations on v%i', (version) => {
     expect(kernel.killed).toEqual([]);
   });
 
-  test('a process that hangs in the kernel keeps its cgroup, and is named after a second', async () => {
+  test('the removal of a cgroup with a process that hangs in the kernel fails with the ID of the process', async () => {
     await cgroups.create(POD, {});
     await kernel.enter(at('memory', PATH), 41);
     kernel.stuck.add(41);
@@ -118,7 +118,7 @@ describe.each([1, 2] as const)('cgroup operations on v%i', (version) => {
     expect(kernel.killed).toEqual([]);
   });
 
-  test('an abort ends the wait for processes', async () => {
+  test('destroying a cgroup with a hanging process ends when its signal is aborted', async () => {
     await cgroups.create(POD, {});
     await kernel.enter(at('memory', PATH), 41);
     kernel.stuck.add(41);
@@ -130,7 +130,7 @@ describe.each([1, 2] as const)('cgroup operations on v%i', (version) => {
   });
 });
 
-describe('cgroup v1 alone', () => {
+describe('operations that are special to cgroup v1', () => {
   test("a new cpuset cgroup gets its parent's CPUs and memory nodes", async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.boot();
@@ -157,7 +157,7 @@ describe('cgroup v1 alone', () => {
     ]);
   });
 
-  test('processes are frozen, killed and thawed', async () => {
+  test('on cgroup v1, the processes of a destroyed cgroup are frozen, killed and thawed', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.boot();
     const cgroups = await openCgroups(kernel);
@@ -168,7 +168,7 @@ describe('cgroup v1 alone', () => {
     expect(states.map((write) => write.split('=')[1])).toEqual(['FROZEN', 'THAWED']);
   });
 
-  test('a cgroup that is missing in one hierarchy does not exist, but is still found and removed', async () => {
+  test('a cgroup that is missing in one v1 hierarchy does not count as existing, but is still found and removed', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.boot();
     const cgroups = await openCgroups(kernel);
@@ -181,7 +181,7 @@ describe('cgroup v1 alone', () => {
   });
 });
 
-describe('a hybrid machine', () => {
+describe('hybrid machine with cgroup v1 and v2', () => {
   test('a pod cgroup that a runtime created in the v2 hierarchy of a hybrid machine is found and removed', async () => {
     const kernel = new FakeKernel(new FakeClock(), 1);
     await kernel.boot();
@@ -193,8 +193,8 @@ describe('a hybrid machine', () => {
   });
 });
 
-describe('cgroup v2 alone', () => {
-  test('every parent enables all controllers, even if one is unavailable', async () => {
+describe('operations that are special to cgroup v2', () => {
+  test('every parent cgroup enables all available controllers, even if one controller is unavailable', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2);
     await kernel.boot();
     kernel.refuse = (path, value) =>
@@ -225,7 +225,7 @@ describe('cgroup v2 alone', () => {
     });
   });
 
-  test('without cgroup.kill, processes are frozen, killed one by one, and thawed', async () => {
+  test('on a v2 kernel without cgroup.kill, processes are frozen, killed one by one, and thawed', async () => {
     const kernel = new FakeKernel(new FakeClock(), 2, { killFile: false });
     await kernel.boot();
     const cgroups = await openCgroups(kernel);

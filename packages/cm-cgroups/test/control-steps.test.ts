@@ -55,10 +55,13 @@ const TABLE: readonly { readonly config: ResourceConfig; readonly v1: string[]; 
 ];
 
 describe('control file writes', () => {
-  test.each(TABLE)('$config', ({ config, v1, v2 }) => {
-    expect(text(v1Steps(config, ['2MB', '1GB']))).toEqual(v1);
-    expect(text(v2Steps(config, ['2MB', '1GB']))).toEqual(v2);
-  });
+  test.each(TABLE)(
+    'the limits $config result in the expected writes to the control files of cgroup v1 and v2',
+    ({ config, v1, v2 }) => {
+      expect(text(v1Steps(config, ['2MB', '1GB']))).toEqual(v1);
+      expect(text(v2Steps(config, ['2MB', '1GB']))).toEqual(v2);
+    },
+  );
 
   test("the value for unlimited huge pages is page-aligned and above any machine's memory", () => {
     expect(text(v2Steps({ hugePageLimits: 'unlimited' }, ['2MB']))[0]).toBe('hugetlb.2MB.max=4611686018427387904');

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sharesToWeight, weightToShares } from '../src/index.ts';
 
-describe('CPU time', () => {
+describe('CPU shares and CPU weights', () => {
   test.each([
     [0, 1],
     [2, 1],
@@ -13,7 +13,7 @@ describe('CPU time', () => {
     [262_143, 9999],
     [262_144, 10_000],
     [999_999, 10_000],
-  ])('%i shares are CPU weight %i', (shares, weight) => {
+  ])('sharesToWeight converts %i CPU shares to the CPU weight %i', (shares, weight) => {
     expect(sharesToWeight(shares)).toBe(weight);
   });
 

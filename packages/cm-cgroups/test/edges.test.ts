@@ -33,7 +33,7 @@ describe('values written to the kernel', () => {
     ['memory.oom.group 0 kills processes one by one', { oomGroup: false }, '', 'memory.oom.group=0'],
     ['the minimum CPU quota is 1 ms', { cpuQuotaUs: 1 }, 'cpu.cfs_quota_us=1', 'cpu.max=1 100000'],
     ['a CPU period without a quota', { cpuPeriodUs: 50_000 }, 'cpu.cfs_period_us=50000', 'cpu.max=max 50000'],
-  ])('a value written to the kernel: %s', (_title, config, v1, v2) => {
+  ])('writes "$2" on cgroup v1 and "$3" on cgroup v2: %s', (_title, config, v1, v2) => {
     expect([text(config, v1Steps), text(config, v2Steps)]).toEqual([v1, v2]);
   });
 
@@ -51,14 +51,14 @@ describe('values written to the kernel', () => {
   });
 });
 
-describe('CPU time', () => {
-  // As upstream's `getCPUWeight` and `CPUWeightToCPUShares` compute them.
+describe('CPU weights and CPU shares', () => {
+  // The rows equal the results of upstream's `getCPUWeight` and `CPUWeightToCPUShares`.
   test.each([
     [1, 2],
     [39, 998],
     [5000, 131_059],
     [10_000, 262_144],
-  ])('CPU weight %i is %i shares', (weight, shares) => {
+  ])('weightToShares converts the CPU weight %i to %i CPU shares', (weight, shares) => {
     expect(weightToShares(weight)).toBe(shares);
   });
 
@@ -80,9 +80,9 @@ describe('limits that may only grow', () => {
   const cpuHeld = { cpuQuotaUs: 20_000, cpuPeriodUs: 100_000 };
 
   test.each<[string, ResourceConfig, ResourceConfig, ResourceConfig]>([
-    ['is set to what it has', { memoryBytes: 100, ...cpuHeld }, { memoryBytes: 100, ...cpuHeld }, {}],
+    ['is set if it equals the current limit', { memoryBytes: 100, ...cpuHeld }, { memoryBytes: 100, ...cpuHeld }, {}],
     [
-      'is set to the same part of another period',
+      'is set if its quota is the same share of another period',
       { cpuQuotaUs: 10_000, cpuPeriodUs: 50_000 },
       cpuTo(10_000, 50_000),
       {},
@@ -90,7 +90,7 @@ describe('limits that may only grow', () => {
     ['keeps its quota if the period is unknown', { cpuQuotaUs: 19_999 }, {}, cpuHeld],
     ['keeps its quota if the period is 0, which sets none', cpuTo(19_999, 0), {}, cpuHeld],
     ['grows if the period is unknown', { cpuQuotaUs: 20_001 }, { cpuQuotaUs: 20_001 }, {}],
-    ['keeps its memory before the least there is', { memoryBytes: 1 }, {}, { memoryBytes: 100 }],
+    ['keeps its memory limit if the new one is a single byte', { memoryBytes: 1 }, {}, { memoryBytes: 100 }],
   ])('a limit that may only grow %s', (_title, config, set, kept) => {
     expect(growing(config, held)).toEqual({ set, kept });
   });
@@ -100,7 +100,7 @@ describe('limits that may only grow', () => {
   }
 });
 
-describe('huge pages', () => {
+describe('huge page sizes and limits', () => {
   test.each([
     [0n, undefined],
     [512n, '512B'],
@@ -178,7 +178,7 @@ describe('limits of pods and of the node', () => {
     expect(qosShares([onlyMemory])).toEqual({ burstable: 2, bestEffort: 2 });
   });
 
-  test('a pod without a memory request protects no memory', () => {
+  test('a pod without a memory request reserves no memory from lower QoS classes (QOSReserved)', () => {
     const reserve = { memoryPercent: 100, allocatableBytes: 100n * 2n ** 20n };
     expect(qosMemoryLimits([burstable('b'), guaranteed('g')], reserve)).toEqual({
       burstableBytes: 90n * 2n ** 20n,
@@ -200,7 +200,7 @@ describe('limits of pods and of the node', () => {
     expect(podResourceConfig(whole({ memory: '1Mi' }))).not.toHaveProperty('cpuQuotaUs');
   });
 
-  test('only a CPU limit of a resource list can be reduced safely', () => {
+  test('listResourceConfig restricted to compressible resources returns only the CPU shares', () => {
     const list = new Map([
       ['cpu', Quantity.of(1)],
       ['memory', Quantity.of(4096)],

@@ -29,13 +29,13 @@ test.each([
   ],
   ['CPU gets a limit', { cpuQuotaUs: 10_000 }, unlimited, { cpuQuotaUs: 10_000 }, {}],
   [
-    'no limit is wanted',
+    'the new config has no limits',
     { memoryBytes: 0, cpuQuotaUs: -1, cpuShares: 2 },
     held,
     { memoryBytes: 0, cpuQuotaUs: -1, cpuShares: 2 },
     {},
   ],
-  ['nothing is known of the group', { memoryBytes: 1 }, undefined, { memoryBytes: 1 }, {}],
+  ['the current limits are unknown', { memoryBytes: 1 }, undefined, { memoryBytes: 1 }, {}],
 ])('growing sets the limits that do not shrink, and keeps those that would: %s', (_what, config, has, set, kept) => {
   expect(growing(config, has)).toEqual({ set, kept });
 });

@@ -88,7 +88,7 @@ export class FakeKernel implements CgroupComponents {
     await this.memory.writeFile(`${ROOT}${path}/cgroup.procs`, pids.map((pid) => `${pid}\n`).join(''));
   }
 
-  /** The descendants of a cgroup, without their files. */
+  /** Returns the paths of a cgroup's descendants. */
   groups(path: string): string[] {
     return this.memory
       .paths()
@@ -152,7 +152,10 @@ export class FakeKernel implements CgroupComponents {
     },
   };
 
-  /** Existing cgroups get the files of a controller when their parent enables it. */
+  /**
+   * Enables controllers in the children of a cgroup: existing cgroups get the files of a controller when their parent
+   * enables it.
+   */
   async #passOn(parent: string): Promise<void> {
     for (const { name, kind } of await this.memory.readdir(parent)) {
       if (kind !== 'directory') continue;

@@ -17,7 +17,7 @@ describe.each(['cgroupfs', 'systemd'] as const)('limits that are checked each mi
   const [system, kubepods] = driver === 'systemd' ? ['/system.slice', '/kubepods.slice'] : ['/system', '/kubepods'];
   const set = (file: string, value: string): Promise<void> =>
     kernel.memory.writeFile(`/sys/fs/cgroup${file}`, `${value}\n`);
-  /** @returns the files that were written during the next minute */
+  /** Advances the clock by a minute. @returns the writes during that minute */
   const minute = async (): Promise<readonly string[]> => {
     const before = kernel.writes.length;
     await clock.advance(60_000);
@@ -49,7 +49,7 @@ describe.each(['cgroupfs', 'systemd'] as const)('limits that are checked each mi
   test.each([
     ['of all pods', kubepods],
     ['of a reserved group', system],
-  ])('limits that another agent changed are kept: %s', async (_, group) => {
+  ])('limits that another agent changed are kept in the cgroup %s', async (_, group) => {
     await set(`${group}/memory.max`, String(2 ** 31));
     await set(`${group}/cpu.weight`, '77');
     expect(await minute()).toEqual([]);
@@ -59,7 +59,7 @@ describe.each(['cgroupfs', 'systemd'] as const)('limits that are checked each mi
   test.each([
     ['of all pods', kubepods],
     ['of a reserved group', system],
-  ])('only limits that a systemd reload has reset are written again: %s', async (_, group) => {
+  ])('only limits that a systemd reload has reset are written again in the cgroup %s', async (_, group) => {
     await set(`${group}/memory.max`, 'max');
     await set(`${group}/cpu.weight`, '100');
     await set(`${group}/pids.max`, '500');
@@ -108,7 +108,7 @@ test.each([
   ['hugetlb.2MB.limit_in_bytes', '9223372036854771712', true],
   ['pids.max', 'max', true],
   ['memory.oom.group', '0', false],
-])('%s with the content %j has the value of a new cgroup: %s', (file, text, expected) => {
+])('the control file %s with the content %j counts as unset: %s', (file, text, expected) => {
   expect(isDefault(file, text)).toBe(expected);
 });
 

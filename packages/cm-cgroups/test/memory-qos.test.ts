@@ -15,7 +15,7 @@ describe('MemoryQoS', () => {
     ['a guaranteed pod', guaranteed('g'), { 'memory.min': String(10 * MI) }],
     ['a burstable pod', asking, { 'memory.low': String(20 * MI) }],
     ['a pod that requests no memory', bestEffort('e'), undefined],
-  ])('memory protection of %s', (_name, pod, unified) => {
+  ])('the memory protection of %s is $2', (_name, pod, unified) => {
     expect(podResourceConfig(pod, { memoryQos: 'TieredReservation' }).unified).toEqual(unified);
     expect(podResourceConfig(pod, { memoryQos: 'None' }).unified).toBeUndefined();
     expect(podResourceConfig(pod).unified).toBeUndefined();
@@ -35,24 +35,27 @@ describe('MemoryQoS', () => {
     ['TieredReservation', String(30 * MI), String(20 * MI)],
     ['None', '0', '0'],
     [undefined, '7', '7'],
-  ] as const)('memory protection in the files of the cgroup tree, policy %s', async (memoryQos, min, low) => {
-    const clock = new FakeClock();
-    const kernel = new FakeKernel(clock, 2);
-    await kernel.boot();
-    const metrics = new MetricsRegistry();
-    const cgroups = new PodCgroups(
-      { open: () => openCgroups({ ...kernel, clock }), clock, metrics },
-      { ...(memoryQos && { memoryQos }) },
-    );
-    await cgroups.ensure(asking, signal);
-    for (const file of ['/kubepods/memory.min', '/kubepods/burstable/memory.low'])
-      await kernel.fs.writeFile(`/sys/fs/cgroup${file}`, '7');
-    await cgroups.updateQos([guaranteed('g'), asking], signal);
-    expect(await kernel.text('/kubepods/memory.min')).toBe(min);
-    expect(await kernel.text('/kubepods/burstable/memory.low')).toBe(low);
-    const text = metrics.text();
-    expect(text.includes('kubelet_memory_qos_node_memory_min_bytes')).toBe(memoryQos !== undefined);
-    if (memoryQos === 'TieredReservation')
-      expect(text).toContain(`kubelet_memory_qos_node_memory_min_bytes ${10 * MI}`);
-  });
+  ] as const)(
+    'with the policy %s, the cgroup of all pods has the memory.min %s and that of Burstable pods the memory.low %s',
+    async (memoryQos, min, low) => {
+      const clock = new FakeClock();
+      const kernel = new FakeKernel(clock, 2);
+      await kernel.boot();
+      const metrics = new MetricsRegistry();
+      const cgroups = new PodCgroups(
+        { open: () => openCgroups({ ...kernel, clock }), clock, metrics },
+        { ...(memoryQos && { memoryQos }) },
+      );
+      await cgroups.ensure(asking, signal);
+      for (const file of ['/kubepods/memory.min', '/kubepods/burstable/memory.low'])
+        await kernel.fs.writeFile(`/sys/fs/cgroup${file}`, '7');
+      await cgroups.updateQos([guaranteed('g'), asking], signal);
+      expect(await kernel.text('/kubepods/memory.min')).toBe(min);
+      expect(await kernel.text('/kubepods/burstable/memory.low')).toBe(low);
+      const text = metrics.text();
+      expect(text.includes('kubelet_memory_qos_node_memory_min_bytes')).toBe(memoryQos !== undefined);
+      if (memoryQos === 'TieredReservation')
+        expect(text).toContain(`kubelet_memory_qos_node_memory_min_bytes ${10 * MI}`);
+    },
+  );
 });

@@ -7,7 +7,7 @@ import { bestEffort, burstable, container, guaranteed, makePod } from './pods.ts
 
 const { signal } = new AbortController();
 
-/** The manager's methods as values, so that a test can omit them. */
+/** Returns the manager's methods as properties of an object, so that a test can omit some. */
 function bound(manager: CgroupManager): CgroupManager {
   const names = ['path', 'parse', 'exists', 'missing', 'identity', 'create', 'update', 'read', 'destroy', 'children'];
   const methods = names.map((name) => [name, Reflect.get(manager, name).bind(manager)]);
@@ -202,7 +202,7 @@ describe.each([1, 2] as const)('pod cgroups on cgroup v%i', (version) => {
       { cpu: '300m', memory: '20Mi' },
     ];
     const smaller = makePod('g', [container('c', less, less)]);
-    // Another process, which has no record of the cgroup.
+    // These cgroups belong to another process, which has no record of the pod's cgroup.
     const cgroups = make({ podPidsLimit: 9 });
     expect(await cgroups.ensure(smaller, signal)).toBe(true);
     expect(await memory()).toBe(String(10 * 1024 ** 2));
@@ -322,7 +322,7 @@ describe.each([1, 2] as const)('pod cgroups on cgroup v%i', (version) => {
       const cgroups = make({ qosReserved: { memoryPercent: 100, allocatableBytes: BigInt(100 * MI) } });
       await cgroups.updateQos([], signal);
       await setUsage('besteffort', 90 * MI);
-      // The v1 kernel's reaction to a limit below the usage.
+      // A v1 kernel refuses a limit below the usage in this way.
       kernel.refuse = (path, value) =>
         path.endsWith(`/besteffort/${file}`) && Number(value) < 90 * MI ? 'EBUSY' : undefined;
       await cgroups.updateQos(pods, signal);

@@ -11,48 +11,48 @@ const MIB = 1024 ** 2;
 describe('limits of a pod', () => {
   test.each([
     {
-      what: 'a BestEffort pod: the least shares',
+      what: 'a BestEffort pod has the minimum shares',
       pod: bestEffort('u'),
       config: { cpuShares: 2 },
     },
     {
-      what: 'a Guaranteed pod: its limits, all of them',
+      what: 'a Guaranteed pod has the sum of its limits',
       pod: guaranteed('u'),
       config: { cpuShares: 102, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, memoryBytes: 10 * MIB },
     },
     {
-      what: 'a Burstable pod without limits: its shares',
+      what: 'a Burstable pod without limits has only shares',
       pod: burstable('u'),
       config: { cpuShares: 256 },
     },
     {
-      what: 'no memory limit where one container has none',
+      what: 'a pod has no memory limit if one of its containers has none',
       pod: makePod('u', [container('a', CPU, { ...CPU, ...MEMORY }), container('b', CPU, CPU)]),
       config: { cpuShares: 204, cpuQuotaUs: 20_000, cpuPeriodUs: 100_000 },
     },
     {
-      what: 'no CPU limit where an init container has none',
+      what: 'a pod has no CPU limit if one of its init containers has none',
       pod: makePod('u', [container('a', CPU, { ...CPU, ...MEMORY })], {
         initContainers: [container('i', {}, MEMORY)],
       }),
       config: { cpuShares: 102, memoryBytes: 10 * MIB },
     },
     {
-      what: 'sidecars count with the main containers',
+      what: 'sidecars count like main containers',
       pod: makePod('u', [container('a', CPU, CPU)], {
         initContainers: [container('s', CPU, CPU, { restartPolicy: 'Always' })],
       }),
       config: { cpuShares: 204, cpuQuotaUs: 20_000, cpuPeriodUs: 100_000 },
     },
     {
-      what: 'limits of the pod as a whole hold without limits of its containers',
+      what: 'pod-level limits apply even if containers have no limits',
       pod: makePod('u', [container('a'), container('b', CPU)], {
         resources: { requests: { cpu: '1' }, limits: { cpu: '2', memory: '64Mi' } },
       }),
       config: { cpuShares: 1024, cpuQuotaUs: 200_000, cpuPeriodUs: 100_000, memoryBytes: 64 * MIB },
     },
     {
-      what: 'overhead is in shares and limits',
+      what: 'shares and limits include the overhead',
       pod: makePod('u', [container('a', { ...CPU, ...MEMORY }, { ...CPU, ...MEMORY })], {
         overhead: { cpu: '100m', memory: '2Mi' },
       }),
@@ -100,7 +100,7 @@ describe('limits of the QoS cgroups', () => {
     { what: 'no pods', pods: [], shares: 2 },
     { what: 'pods of the other classes', pods: [guaranteed('a'), bestEffort('b')], shares: 2 },
     { what: 'two Burstable pods', pods: [burstable('a'), burstable('b', '1'), guaranteed('c')], shares: 1280 },
-    { what: 'more than the kernel takes', pods: [burstable('a', '1000')], shares: 262_144 },
+    { what: 'more requests than the kernel accepts', pods: [burstable('a', '1000')], shares: 262_144 },
   ])('CPU shares of a QoS cgroup with $what: $shares', ({ pods, shares }) => {
     expect(qosShares(pods)).toEqual({ burstable: shares, bestEffort: 2 });
   });

@@ -124,7 +124,7 @@ describe("pod limits in upstream's test cases", () => {
     expect(podResourceConfig(pod, options)).toEqual({ ...expected, hugePageLimits: new Map() });
   });
 
-  // TestResourceConfigForPodWithEnforceMemoryQoS.
+  // The rows are those of upstream's TestResourceConfigForPodWithEnforceMemoryQoS.
   test.each([
     ['besteffort', makePod('u', [c()]), undefined],
     ['burstable-no-limits', makePod('u', [c(small)]), { 'memory.low': '104857600' }],
@@ -135,7 +135,7 @@ describe("pod limits in upstream's test cases", () => {
     expect(podResourceConfig(pod, { memoryQos: 'TieredReservation' }).unified).toEqual(unified);
   });
 
-  // TestHugePageLimits.
+  // The rows are those of upstream's TestHugePageLimits.
   test.each([
     [{ '2Mi': '128' }, []],
     [{ 'hugepages-2Mi': '128' }, [['2MB', 128n]]],
@@ -146,7 +146,7 @@ describe("pod limits in upstream's test cases", () => {
         ['4MB', 512n],
       ],
     ],
-  ])('huge page limits of %j', (resources, expected) => {
+  ])('the huge page limits for the resources %j are $1', (resources, expected) => {
     expect([...(listResourceConfig(parseResourceList(resources)).hugePageLimits ?? [])]).toEqual(expected);
   });
 
@@ -171,13 +171,16 @@ describe("pod limits in upstream's test cases", () => {
       512,
       384,
     ],
-    ['of a pod that asks for nothing', [makePod('a', [c()])], 0, 0],
-    ['of one that asks for no memory', [makePod('a', [c(['1', ''])])], 0, 0],
+    ['of a pod without requests', [makePod('a', [c()])], 0, 0],
+    ['of a pod without a memory request', [makePod('a', [c(['1', ''])])], 0, 0],
     ['of no pod', [], 0, 0],
-  ])('memory protection %s', (_name, pods, all, burstableMi) => {
-    const protection = qosMemoryProtection(pods, 'TieredReservation');
-    expect(protection).toMatchObject({ allBytes: BigInt(all * MI), burstableBytes: BigInt(burstableMi * MI) });
-  });
+  ])(
+    'the memory protection %s is $2 MiB for all pods and $3 MiB for Burstable pods',
+    (_name, pods, all, burstableMi) => {
+      const protection = qosMemoryProtection(pods, 'TieredReservation');
+      expect(protection).toMatchObject({ allBytes: BigInt(all * MI), burstableBytes: BigInt(burstableMi * MI) });
+    },
+  );
 });
 
 /** `cgroup_manager_linux_test.go`, `pod_container_manager_linux_test.go`. */
@@ -209,7 +212,7 @@ describe("names and shares in upstream's test cases", () => {
     [4, 80],
     [245, 6398],
     [10_000, 262_144],
-  ])('CPU weight %i is %i shares', (weight, shares) => {
+  ])('weightToShares converts the CPU weight %i to %i CPU shares', (weight, shares) => {
     expect(weightToShares(weight)).toBe(shares);
   });
 
@@ -217,7 +220,7 @@ describe("names and shares in upstream's test cases", () => {
     [2, 1],
     [262_144, 10_000],
     [1_000_000_000, 10_000],
-  ])('%i shares are CPU weight %i', (shares, weight) => {
+  ])('sharesToWeight converts %i CPU shares to the CPU weight %i', (shares, weight) => {
     expect(sharesToWeight(shares)).toBe(weight);
   });
 

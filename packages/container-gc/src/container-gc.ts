@@ -25,8 +25,9 @@ export interface ContainerGcComponents {
   readonly runtime: {
     removeContainer(containerId: string, signal: AbortSignal): Promise<void>;
     /**
-     * Returns whether a container that is listed as dead has never run because its start was interrupted. Such a
-     * container does not count as an earlier exit. If absent, every container listed as dead counts as having run.
+     * Returns whether a container that is listed as dead has never run because its start was interrupted. A container
+     * that has never run does not count as an earlier exit. If absent, every container listed as dead counts as having
+     * run.
      */
     hasNeverRun?(containerId: string, signal: AbortSignal): Promise<boolean>;
   };
@@ -44,7 +45,10 @@ export interface ContainerGcComponents {
 }
 
 export interface ContainerGcOptions {
-  /** Default: keep one dead container per container of a pod, regardless of age and of the node's total. */
+  /**
+   * Rules for keeping dead containers. Default: one dead container per container of a pod is kept, regardless of age
+   * and of the node's total.
+   */
   readonly policy?: Partial<ContainerGcPolicy>;
   /** Default: `/var/log/pods`. */
   readonly podLogsDirectory?: string;
@@ -182,9 +186,9 @@ export class ContainerGc {
   }
 
   /**
-   * Returns the containers, and marks a container as `created` if it is listed as dead but never ran. Such a container
-   * must not displace the record of the last exit (C2, C3). If this cannot be determined, the container counts as never
-   * run, so that no needed record is removed.
+   * Returns the containers, and marks a container as `created` if it is listed as dead but never ran. A container that
+   * never ran must not displace the record of the last exit (C2, C3). If the runtime does not report whether a
+   * container ran, the container counts as never run, so that no needed record is removed.
    */
   async #withoutUnrun(
     containers: readonly ListedContainer[],
@@ -215,7 +219,7 @@ export class ContainerGc {
     signal: AbortSignal,
   ): Promise<void> {
     const { cri, pods, logger, sandboxRemoved } = this.#components;
-    // No container may lose its sandbox, regardless of its creator. Containers are listed before sandboxes.
+    // A sandbox is kept as long as it has a container of any creator. Containers are listed before sandboxes.
     const containers = listed ?? (await cri.listContainers({}, signal)).containers;
     const { items } = await cri.listPodSandbox({}, signal);
     const sandboxes = items.flatMap((sandbox) => listedSandbox(sandbox) ?? []);
@@ -240,7 +244,7 @@ export class ContainerGc {
     return kubeletContainers((await this.#components.cri.listContainers({}, signal)).containers);
   }
 
-  /** A container in an unknown state may be running, so it is stopped first. */
+  /** Stops a container in an unknown state before its removal, because it may be running. */
   async #stop({ id, gracePeriodSeconds }: ListedContainer, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#components.cri.stopContainer({ containerId: id, timeout: gracePeriodSeconds }, signal);
@@ -251,7 +255,7 @@ export class ContainerGc {
     }
   }
 
-  /** @returns whether the container was removed */
+  /** Removes a container and logs a failure. @returns whether the container was removed */
   async #remove(containerId: string, signal: AbortSignal): Promise<boolean> {
     const { runtime, logger } = this.#components;
     try {

@@ -14,7 +14,7 @@ export interface ListedContainer extends GcContainer {
   readonly gracePeriodSeconds: number;
 }
 
-/** Converts a container from a list; `undefined` for a container that no kubelet created, which is left alone. */
+/** Converts a container from a list. Returns `undefined` for a container that no kubelet created. */
 export function listedContainer(container: Container): ListedContainer | undefined {
   const podUid = container.labels[POD_UID_LABEL];
   if (!podUid || !container.metadata) return undefined;

@@ -17,11 +17,11 @@ export interface GcContainer {
  * containers (`evictContainers`, `pkg/kubelet/kuberuntime/kuberuntime_gc.go`).
  *
  * C3, C6: the newest record of a container that is not running is kept as long as its pod may continue, regardless of
- * the policy. Without it a completed container, in particular an init container, would be started again.
+ * the policy. Without this record, a completed container, in particular an init container, would be started again.
  *
  * C2: the newest record is skipped if it was created but not started, because its start may be in progress. Unlike
- * upstream, it does not count as the newest record: a kubelet that was just started needs the record before it for the
- * back-off of a crashing container.
+ * upstream, a record that was created but not started does not count as the newest record: a kubelet that was just
+ * started needs the record before it for the back-off of a crashing container.
  */
 export function planContainerGc<C extends GcContainer>(
   containers: readonly C[],
@@ -59,23 +59,23 @@ interface Unit<C> {
   readonly podUid: string;
   /** Records that have terminated, newest first, then records that were never started and are not the newest. */
   readonly dead: C[];
-  /** The newest record if it was created but not started. It is removed only together with its pod. */
+  /** The newest record if it was created but not started. This record is removed only together with its pod. */
   readonly onItsWay: readonly C[];
   /** Number of dead records to keep while the pod continues: the newest, unless the container is running. */
   readonly needed: 0 | 1;
 }
 
 /**
- * A container with a creation time in the future has an unknown age, because the clock was set back; it is not kept for
- * that reason.
+ * Returns whether a container has not reached the minimum age. A container with a creation time in the future counts as
+ * old enough: its age is unknown, because the clock was set back.
  */
 function isTooYoung({ createdAtMs }: GcContainer, { minAgeMs }: ContainerGcPolicy, nowMs: number): boolean {
   return createdAtMs <= nowMs && nowMs - createdAtMs < minAgeMs;
 }
 
 /**
- * Returns for each container of a pod with more than one dead record all its records, newest first: which of them is
- * the newest that ran decides what is removed. Running containers are omitted, because their records are kept anyway.
+ * Returns all records of each container that has more than one dead record, newest first. Which of them is the newest
+ * that ran decides what is removed. Running containers are omitted, because their records are kept anyway.
  */
 export function contestedAttempts<C extends GcContainer>(containers: readonly C[]): readonly (readonly C[])[] {
   return attemptsByUnit(containers).filter(
@@ -105,7 +105,10 @@ function newestFirst(a: GcContainer, b: GcContainer): number {
   return b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1);
 }
 
-/** @param attempts records of one container, newest first */
+/**
+ * Divides the records of one container into those that may be removed and those that must be kept.
+ * @param attempts records of one container, newest first
+ */
 function toUnit<C extends GcContainer>(attempts: readonly [C, ...C[]], isYoung: (container: C) => boolean): Unit<C> {
   const runs = attempts.some(({ state }) => state === 'running');
   const [newest] = attempts;

@@ -3,8 +3,8 @@ import type { RuntimeContainerStatus, RuntimePodStatus } from '@node-agent/pod-s
 /**
  * Returns the dead containers to remove after a container of the pod has exited: the dead containers of the same name,
  * or of all names if the ID is empty, except the newest `keep` (`getContainersToDeleteInPod`,
- * `pkg/kubelet/pod_container_deletor.go`). Returns none if the pod has no container with that ID. The order is by
- * attempt number, because after the clock was set back the last attempt has the oldest time.
+ * `pkg/kubelet/pod_container_deletor.go`). Returns no container if the pod has no container with that ID. The order is
+ * by attempt number, because after the clock was set back the last attempt has the oldest time.
  */
 export function planDeletion(
   status: RuntimePodStatus,

@@ -36,7 +36,10 @@ export function planSandboxGc<S extends GcSandbox>(
   return removed.reverse();
 }
 
-/** Upstream orders sandboxes by time, which is wrong after the clock was set back. */
+/**
+ * Orders sandboxes by attempt number, newest first. Upstream orders sandboxes by time, which is wrong after the clock
+ * was set back.
+ */
 function newestFirst(a: GcSandbox, b: GcSandbox): number {
   return b.attempt - a.attempt || b.createdAtMs - a.createdAtMs;
 }

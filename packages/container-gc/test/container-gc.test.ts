@@ -28,7 +28,7 @@ let lists: { containers: number; sandboxes: number };
 let failing: Set<string>;
 let gone: Set<string>;
 let evicted: Set<string>;
-/** By call: a function that runs during the call. */
+/** Functions that run during a call, by the name of the call. */
 let whenCalled: Map<string, () => void>;
 
 beforeEach(() => {

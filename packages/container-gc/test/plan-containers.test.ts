@@ -29,7 +29,7 @@ function container(text: string): GcContainer {
   return { id: text, podUid, name, createdAtMs, attempt: Number(attempt), state: state as GcContainer['state'] };
 }
 
-/** Whether a container has reached the minimum age. A creation time in the future counts as old. */
+/** Returns whether a container has reached the minimum age. A creation time in the future counts as old. */
 function isOld(createdAtMs: number, minAgeMs: number): boolean {
   return createdAtMs <= NOW - minAgeMs || createdAtMs > NOW;
 }

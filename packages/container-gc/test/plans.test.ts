@@ -28,18 +28,24 @@ describe('planSandboxGc', () => {
 
   it.each([
     [
-      'keeps the newest of a live pod',
+      'keeps the newest sandbox of a pod that continues',
       [sandbox('1', 'a', 1), sandbox('3', 'a', 3), sandbox('2', 'a', 2)],
       [],
       [],
       ['1', '2'],
     ],
-    ['keeps ready ones', [sandbox('1', 'a', 1, true), sandbox('2', 'a', 2)], [], [], []],
-    ['keeps those with containers', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], ['1'], [], []],
-    ['removes all of a pod that is gone', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], [], ['a'], ['1', '2']],
-    ['K4: ready ones too, where their pod is gone', [sandbox('1', 'a', 1, true)], [], ['a'], ['1']],
-    ['but not what is in use', [sandbox('1', 'a', 1), sandbox('2', 'a', 2, true)], ['1', '2'], ['a'], []],
-    ['tells pods apart', [sandbox('1', 'a', 1), sandbox('2', 'b', 2)], [], ['b'], ['2']],
+    ['keeps ready sandboxes', [sandbox('1', 'a', 1, true), sandbox('2', 'a', 2)], [], [], []],
+    ['keeps sandboxes with containers', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], ['1'], [], []],
+    ['removes all sandboxes of a removed pod', [sandbox('1', 'a', 1), sandbox('2', 'a', 2)], [], ['a'], ['1', '2']],
+    ['removes ready sandboxes of a removed pod, too (K4)', [sandbox('1', 'a', 1, true)], [], ['a'], ['1']],
+    [
+      'keeps sandboxes with containers of a removed pod',
+      [sandbox('1', 'a', 1), sandbox('2', 'a', 2, true)],
+      ['1', '2'],
+      ['a'],
+      [],
+    ],
+    ['keeps the sandbox of another pod', [sandbox('1', 'a', 1), sandbox('2', 'b', 2)], [], ['b'], ['2']],
   ])('the plan for dead sandboxes %s', (_, sandboxes, occupied, gone, removed) => {
     expect(plan(sandboxes, occupied, gone)).toEqual(removed);
   });
@@ -111,7 +117,7 @@ describe('names of log directories and files', () => {
     ['/var/log/pods/default_web_1234/app/x.log', undefined],
     ['/var/lib/docker/containers/x/3.log', undefined],
     ['3.log', undefined],
-  ])('the path %s is the log %s', (path, key) => {
+  ])('the log file %s has the key %s', (path, key) => {
     expect(logKeyOfPath(path)).toBe(key);
   });
 });

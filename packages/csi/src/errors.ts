@@ -23,8 +23,8 @@ export interface CsiErrorOptions {
 const BRAND = '@node-agent/csi.CsiError';
 
 /**
- * A failed call of a CSI driver, or a driver that was rejected. The message of a failed call is that of a Go client:
- * `rpc error: code = Internal desc = ...`. No message contains the value of a secret.
+ * Error of a failed call of a CSI driver, or of a driver that was rejected. The message of a failed call is that of a
+ * Go client: `rpc error: code = Internal desc = ...`. No message contains the value of a secret.
  */
 export class CsiError extends Error implements CsiFailure {
   static {

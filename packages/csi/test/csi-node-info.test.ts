@@ -45,7 +45,7 @@ const fail = (): never => {
   throw new Error('server is away');
 };
 
-describe('the node', () => {
+describe('CSINode and the readiness of the node', () => {
   it('the node is not ready until CSINode has the annotation of migrated volume types', async () => {
     expect(csiNodeInfo.problem).toBe('CSINode is not yet initialized');
     start();
@@ -115,7 +115,7 @@ describe('the node', () => {
   });
 });
 
-describe('a driver', () => {
+describe('reports of CSI drivers in CSINode and Node', () => {
   it("a registered CSI driver is listed in CSINode and in the Node's annotation and labels", async () => {
     await csiNodeInfo.install('a', info, never);
     expect(api.csiNode?.spec.drivers).toEqual([

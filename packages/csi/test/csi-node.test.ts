@@ -16,7 +16,7 @@ const withAnnotation = (value: string | undefined): CSINode => ({
   metadata: { ...fresh.metadata, annotations: { kept: 'yes', ...(value !== undefined && { [KEY]: value }) } },
 });
 
-describe('CSINode', () => {
+describe('content of CSINode', () => {
   it('a new CSINode has the Node as owner, the migrated volume types and no drivers', () => {
     expect(fresh).toEqual({
       apiVersion: 'storage.k8s.io/v1',
@@ -34,8 +34,8 @@ describe('CSINode', () => {
     ['the node itself', { kind: 'Node', name: 'node-1', uid: 'uid-1' }, true],
     ['a deleted node of the same name', { kind: 'Node', name: 'node-1', uid: 'uid-0' }, false],
     ['another node', { kind: 'Node', name: 'node-2', uid: 'uid-1' }, false],
-    ['something else', { kind: 'Pod', name: 'node-1', uid: 'uid-1' }, false],
-  ])('whether a CSINode that belongs to %s is owned by the Node: $2', (_, owner, owned) => {
+    ['an object that is not a Node', { kind: 'Pod', name: 'node-1', uid: 'uid-1' }, false],
+  ])('isOwnedBy returns $2 for a CSINode that belongs to %s', (_, owner, owned) => {
     const metadata = { ...fresh.metadata, ownerReferences: [{ apiVersion: 'v1', ...owner }] };
     expect(isOwnedBy({ ...fresh, metadata }, 'node-1', 'uid-1')).toBe(owned);
     expect(isOwnedBy({ ...fresh, metadata: { name: 'node-1' } }, 'node-1', 'uid-1')).toBe(false);
@@ -47,10 +47,13 @@ describe('CSINode', () => {
     ['kubernetes.io/gce-pd', MIGRATED],
     [`${MIGRATED},kubernetes.io/rbd`, MIGRATED],
     [MIGRATED.split(',').reverse().join(), undefined],
-  ])('a CSINode with the annotation of migrated types %j gets %j', (value, expected) => {
-    const changed = withMigratedPlugins(withAnnotation(value));
-    expect(changed?.metadata.annotations).toEqual(expected && { kept: 'yes', [KEY]: expected });
-  });
+  ])(
+    'withMigratedPlugins changes the annotation of migrated types from %j to %j (undefined: no change)',
+    (value, expected) => {
+      const changed = withMigratedPlugins(withAnnotation(value));
+      expect(changed?.metadata.annotations).toEqual(expected && { kept: 'yes', [KEY]: expected });
+    },
+  );
 
   it('CSINode lists a driver with its volume limit and its sorted topology keys', () => {
     const changed = withDriver(fresh, 'a', { nodeId: 'id', maxVolumes: 5, topology: { z: '1', b: '2' } });
@@ -59,15 +62,15 @@ describe('CSINode', () => {
   });
 
   it.each<[string, Partial<typeof info>, boolean]>([
-    ['nothing', {}, false],
-    ['the node ID', { nodeId: 'other' }, true],
-    ['a new limit', { maxVolumes: 4 }, true],
-    ['no limit', { maxVolumes: 0 }, true],
-    ['a new key', { topology: { a: '1', b: '2' } }, true],
-    ['another key', { topology: { b: '1' } }, true],
-    ['no key', { topology: {} }, true],
-    ['only the value of a key', { topology: { a: '9' } }, false],
-  ])('whether CSINode changes if %s changed for a driver: $2', (_, more, changes) => {
+    ['nothing changed', {}, false],
+    ['the node ID changed', { nodeId: 'other' }, true],
+    ['the volume limit changed', { maxVolumes: 4 }, true],
+    ['the volume limit was removed', { maxVolumes: 0 }, true],
+    ['a topology key was added', { topology: { a: '1', b: '2' } }, true],
+    ['the topology key changed', { topology: { b: '1' } }, true],
+    ['the topology key was removed', { topology: {} }, true],
+    ['only the value of a topology key changed', { topology: { a: '9' } }, false],
+  ])('withDriver returns a changed CSINode ($2) if %s', (_, more, changes) => {
     const before = { nodeId: 'id', maxVolumes: 3, topology: { a: '1' } };
     const present = withDriver(fresh, 'a', before) ?? fresh;
     expect(withDriver(present, 'a', { ...before, ...more }) !== undefined).toBe(changes);
@@ -98,7 +101,7 @@ describe('CSINode', () => {
   });
 });
 
-describe('the Node', () => {
+describe('annotation and labels of the Node', () => {
   it('the Node gets the node ID and the topology labels of a CSI driver, and keeps the node IDs of other drivers', () => {
     const node = { annotations: { [NODE_ID]: '{"z":"1"}' }, labels: { same: 'x', own: 'y' } };
     expect(patchForDriver(node, 'a', { ...info, topology: { same: 'x', zone: 'z1' } })).toEqual({

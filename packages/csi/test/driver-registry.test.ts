@@ -16,7 +16,7 @@ let updates: string[];
 let changes: string[];
 let periods: Map<string, number>;
 let lines: readonly LogLine[];
-/** Fails or delays reports. */
+/** Called before each report of a driver. A test sets this function to make reports fail or wait. */
 let beforeInstall: (name: string) => Promise<void>;
 
 beforeEach(() => {
@@ -58,7 +58,7 @@ const register = (endpoint: string, version = '1.0.0', name = NAME, signal = nev
   registry.register(name, endpoint, [version], signal);
 const unstage = (name = NAME): Promise<unknown> | undefined => registry.driver(name)?.unstageVolume('v', '/s', never);
 
-describe('a driver', () => {
+describe('registration of a CSI driver', () => {
   it('a CSI driver is registered and reported after it has answered NodeGetInfo', async () => {
     const disk = await driver('/a', { nodeId: 'id', maxVolumesPerNode: 5n, topology: { zone: 'z' } });
     expect(registry.validate(NAME, '/a', ['1.0.0'])).toBeUndefined();
@@ -170,7 +170,7 @@ describe('several sockets of one driver', () => {
   });
 });
 
-describe('a registration', () => {
+describe('failed and aborted registrations', () => {
   it.each([
     ['fails', { code: 'INTERNAL' }, 'rpc error: code = Internal desc = fault of a test'],
     ['never ends', { hangs: true }, 'rpc error: code = DeadlineExceeded desc = context deadline exceeded'],

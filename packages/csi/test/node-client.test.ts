@@ -77,7 +77,7 @@ function usedVolume(name?: CsiNodeCall): void {
   driver.volumes.published.set(TARGET, { volumeId: 'volume-1', readOnly: true });
 }
 
-describe('requests', () => {
+describe('CSI requests', () => {
   it('CSI requests have all fields that the specification requires, from staging to unstaging', async () => {
     await inMemory({ topology: { 'example.com/zone': 'z1' }, maxVolumesPerNode: 5n });
     for (const [, call] of CALLS) await call(client, signal);
@@ -156,7 +156,7 @@ describe('requests', () => {
   });
 });
 
-describe('responses', () => {
+describe('CSI responses', () => {
   it('numbers of CSI responses are returned exactly', async () => {
     await inMemory({
       stats: { usage: [{ unit: 1, total: 2n ** 63n - 1n }] },
@@ -195,7 +195,7 @@ describe('responses', () => {
   });
 });
 
-describe('failures', () => {
+describe('failures of CSI calls', () => {
   it('the error of a CSI call has the message of a Go client and names driver and call', async () => {
     await inMemory();
     driver.next('NodeStageVolume', { code: 'NOT_FOUND', details: 'no such disk' });
@@ -309,7 +309,7 @@ describe('W6: a driver that never answers', () => {
   });
 });
 
-describe('over a real socket', () => {
+describe('CSI calls over a real socket', () => {
   let directory: string;
   beforeEach(async () => {
     directory = await mkdtemp('/tmp/csi-');
@@ -361,7 +361,7 @@ describe('over a real socket', () => {
     expect(['UNAVAILABLE', 'CANCELLED']).toContain(failure.code);
     await rm(driver.socketPath, { force: true });
     await driver.start();
-    // Without a pause: the first call after the restart succeeds.
+    // The first call after the restart succeeds without a pause.
     await call(client, signal);
   });
 

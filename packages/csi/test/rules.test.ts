@@ -55,7 +55,7 @@ describe('csiAccessMode', () => {
   });
 });
 
-describe('versions', () => {
+describe('versions of CSI drivers', () => {
   it.each([
     ['1.0.0', [1, 0, 0]],
     ['v1.10', [1, 10]],
@@ -104,7 +104,7 @@ describe('versions', () => {
   });
 });
 
-describe('a driver may register', () => {
+describe('rule for the registration of CSI drivers', () => {
   const version = (name: string, versions: readonly string[], registered?: readonly number[]): unknown =>
     registrationVersion({ step: 'ValidatePlugin', name, versions }, registered);
 
@@ -133,7 +133,7 @@ describe('a driver may register', () => {
     ['a'.repeat(63), true],
     ['a'.repeat(64), false],
     ['a\nb', false],
-  ])('whether a CSI driver with the name %j may register: %s', (name, allowed) => {
+  ])('a CSI driver with the name %j may register: %s', (name, allowed) => {
     expect(Array.isArray(version(name, ['1.0.0']))).toBe(allowed);
   });
 
@@ -166,7 +166,7 @@ describe('publicText', () => {
   });
 });
 
-describe('responses', () => {
+describe('responses of CSI drivers', () => {
   const info = (more: Parameters<typeof messages.NodeGetInfoResponse.create>[0]): unknown =>
     nodeInfoOf(messages.NodeGetInfoResponse.create({ nodeId: 'node-1', ...more }));
 

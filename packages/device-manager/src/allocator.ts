@@ -26,8 +26,9 @@ import { Reservations } from './reservations.ts';
 import type { UndecidedPods } from './undecided.ts';
 
 /**
- * Maximum size of a plugin's Allocate response per container. Responses are kept, in the checkpoint too, and no plugin
- * may use up the space of others. A single environment variable may have 128 KiB; known plugins return a few KiB.
+ * Maximum size of a plugin's Allocate response per container. Responses are kept in memory and in the checkpoint, and
+ * no plugin may use up the space of others. A single environment variable may have 128 KiB; known plugins return a few
+ * KiB.
  */
 const MAX_ANSWER_BYTES = 256 * 1024;
 
@@ -44,7 +45,7 @@ interface AllocatorParts {
   readonly numaNodes: readonly number[];
   /** Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any. */
   readonly affinity: (podUid: string, container: string) => readonly number[] | undefined;
-  /** Frees devices of pods that are gone. */
+  /** Frees the devices of pods that no longer exist. */
   readonly freeGone: () => void;
   /** Returns the UIDs of pods that hold devices only until their termination has finished. */
   readonly ending: () => readonly string[];
@@ -84,7 +85,7 @@ export class Allocator {
     );
     if (asked.length === 0) return [];
     const { inventory, held } = this.#parts;
-    // Only resources for which a plugin has reported devices, or of which a container holds devices.
+    // A resource counts as a device resource only if a plugin has reported devices of it, or if a container holds some.
     const heldResources = held.resources();
     return asked
       .filter(([resource]) => inventory.healthy(resource) !== undefined || heldResources.has(resource))
@@ -146,7 +147,7 @@ export class Allocator {
 
   /**
    * Waits, for a limited time, until the plugin of a resource that an earlier process knew has reported its devices.
-   * After a reboot, pods are admitted before their plugins have registered; upstream then rejects the pods for good
+   * After a reboot, pods are admitted before their plugins have registered; upstream then rejects such pods permanently
    * (kubernetes#125579).
    */
   async #awaitPlugin(podUid: string, container: string, resource: string, signal: AbortSignal): Promise<void> {
@@ -197,7 +198,7 @@ export class Allocator {
   ): Promise<{ readonly ids: readonly string[]; readonly release: () => void } | undefined> {
     const { clock, undecided, plugins, noted, freeGone, ending } = this.#parts;
     let preferred: readonly string[] | undefined;
-    // Devices may be taken by other pods during a wait, so the choice is repeated after each.
+    // Other pods may get devices during a wait, so the choice is repeated after each wait.
     for (;;) {
       signal.throwIfAborted();
       const choice = chooseDevices(this.#demand(pod, container, resource, required));
@@ -254,8 +255,8 @@ export class Allocator {
   }
 
   /**
-   * Returns a terminating pod that still holds devices of the resource. Upstream allocates such devices although the
-   * container may still use them.
+   * Returns a terminating pod that still holds devices of the resource. Upstream allocates devices of terminating pods
+   * although their containers may still use them.
    */
   #endingHolder(resource: string): string | undefined {
     const { held, ending } = this.#parts;
@@ -266,7 +267,8 @@ export class Allocator {
     const { inventory, held } = this.#parts;
     const { uid: podUid } = pod.metadata;
     const reserved = new Set(this.#reservations.of(resource));
-    // Containers of one pod may be allocated concurrently, if that happens when they start.
+    // Reserved devices are not reusable: several containers of a pod may get their devices concurrently, if they get
+    // them at their start.
     const reusable = [...reusableDevices(pod, container, resource, held)].filter((id) => !reserved.has(id));
     return {
       ...{ podUid, container, resource, required },

@@ -12,7 +12,7 @@ const CHECKPOINT_NAME = 'kubelet_internal_checkpoint';
 /** Maximum size of the file: larger than any node's state, so a larger file was not written by a kubelet. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** Checkpoint file of the allocated devices. Write requests during a running write share the next one. */
+/** Checkpoint file of the allocated devices. Write requests during a running write share the next write. */
 export class CheckpointFile {
   readonly #fs: CheckpointFiles;
   readonly #directory: string;
@@ -71,12 +71,12 @@ export class CheckpointFile {
 
   async #after(before: Promise<void> | undefined): Promise<void> {
     await before?.catch(() => {});
-    // Changes from here on need another write.
+    // Changes after this point are not part of this write and need another one.
     this.#underWay = this.#next;
     this.#next = undefined;
     const content = this.#content();
     try {
-      // If the next process could not read the file, all pods would lose their devices; the old file is kept instead.
+      // A file that the next process could not read would cost all pods their devices, so the old file is kept instead.
       if (isLargerThan(content, this.#maxBytes)) throw new Error(`the content would exceed ${this.#maxBytes} bytes`);
       const text = encodeCheckpoint(content);
       if (text === this.#written) return;

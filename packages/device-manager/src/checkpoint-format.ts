@@ -19,7 +19,7 @@ export interface DeviceCheckpoint {
   readonly registered: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Field names of the file (`checkpoint/checkpoint.go`). Go's nil is null. */
+/** Entry with the field names of the file (`checkpoint/checkpoint.go`). Go writes nil as null. */
 interface Entry {
   readonly PodUID: string;
   readonly ContainerName: string;
@@ -33,7 +33,7 @@ interface Data {
   readonly RegisteredDevices: Readonly<Record<string, readonly string[] | null>> | null;
 }
 
-/** An entry as written here, without nil values. */
+/** Entry of the file as this package writes it, without null values. */
 interface WrittenEntry extends Entry {
   readonly DeviceIDs: Readonly<Record<string, readonly string[]>>;
   readonly AllocResp: string;
@@ -47,7 +47,7 @@ export function encodeCheckpoint({ entries, registered }: DeviceCheckpoint): str
   // Upstream writes nil for an empty list.
   const written = entries.length === 0 ? null : entries.map(encodeEntry);
   const lists = Object.fromEntries(registered);
-  // Encoded manually, because JavaScript orders numeric property names differently.
+  // The map is encoded manually, because JSON.stringify orders numeric property names differently than Go.
   const map = (of: WrittenEntry['DeviceIDs']): string =>
     `{${Object.entries(of)
       .sort(byBytes)
@@ -68,7 +68,7 @@ const WHOLE_BYTES = '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"C
 
 /**
  * Returns whether the result of {@link encodeCheckpoint} would exceed `maxBytes`, without creating it, because it might
- * exceed the maximum string length. A comma is counted for the last element of a list too.
+ * exceed the maximum string length. The estimate counts a comma after each element of a list, including the last.
  */
 export function isLargerThan({ entries, registered }: DeviceCheckpoint, maxBytes: number): boolean {
   let bytes = 0;
@@ -89,7 +89,7 @@ export function isLargerThan({ entries, registered }: DeviceCheckpoint, maxBytes
   return !(fits(WHOLE_BYTES) && entries.every(entryFits) && listsFit(registered));
 }
 
-/** Decodes the file. @throws Error describing the problem */
+/** Decodes a checkpoint file. @throws Error describing the problem */
 export function decodeCheckpoint(text: string): DeviceCheckpoint {
   const { Data: data, Checksum: expected } = asObject(JSON.parse(text), 'it') as { Data?: unknown; Checksum?: unknown };
   const read = readData(data);
@@ -190,7 +190,10 @@ function dataChecksum({ PodDeviceEntries, RegisteredDevices }: Data): number {
   );
 }
 
-/** Matches nearly all names, of which there may be some 100,000. */
+/**
+ * Matches strings that JSON contains unescaped: nearly all names, of which there may be some 100,000. The size of such
+ * a name is known without encoding it.
+ */
 const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 
 /** Returns the size of a string in the file, including its quotes. */

@@ -20,11 +20,14 @@ export interface DeviceDemand {
 export type DeviceChoice =
   /** The container already has its devices. */
   | { readonly kind: 'granted' }
-  /** `short`: refused only because others hold devices. */
+  /** The devices are refused. `short`: only because other containers hold them. */
   | { readonly kind: 'refused'; readonly message: string; readonly short?: boolean }
   | OpenChoice;
 
-/** The container gets `taken` and `needed` more of `available`, of which the plugin may prefer some. */
+/**
+ * Choice that involves the plugin: the container gets the devices `taken`, and `needed` more of `available`, of which
+ * the plugin may prefer some.
+ */
 export interface OpenChoice {
   readonly kind: 'open';
   readonly taken: readonly string[];
@@ -67,7 +70,8 @@ export function chooseDevices(demand: DeviceDemand): DeviceChoice {
 
 /**
  * Applies the NUMA affinity of a container to an open choice. If the aligned devices suffice, only aligned devices are
- * considered. Otherwise the container gets all aligned devices, and the rest from the others.
+ * considered. Otherwise, the container gets all aligned devices, and the remaining ones from devices that are not
+ * aligned.
  */
 export function aligned(choice: OpenChoice, { aligned: close, others }: AlignedChoice): OpenChoice {
   const { taken, needed } = choice;

@@ -6,7 +6,7 @@ export interface DeviceSupply {
   /** All devices of the resource. */
   readonly devices: ReadonlyMap<string, Device>;
   readonly available: ReadonlySet<string>;
-  /** Devices that it must get, because it reuses them. */
+  /** Devices that the container or pod must get, because it reuses them. */
   readonly reusable: ReadonlySet<string>;
 }
 
@@ -16,9 +16,9 @@ export function hasTopology(devices: ReadonlyMap<string, Device> | undefined): b
 }
 
 /**
- * Returns the sets of NUMA nodes from which devices can be allocated. Preferred are the sets with as few nodes as would
- * be needed if no device were in use (`generateDeviceTopologyHints`, `pkg/kubelet/cm/devicemanager/topology_hints.go`).
- * Only nodes that have devices are considered.
+ * Returns the sets of NUMA nodes from which devices can be allocated. A set is preferred if it has no more nodes than
+ * would be needed if no device were in use (`generateDeviceTopologyHints`,
+ * `pkg/kubelet/cm/devicemanager/topology_hints.go`). Only NUMA nodes that have devices are considered.
  * @param machineNodes NUMA nodes of the machine; other nodes that a plugin reports are ignored
  */
 export function deviceHints(
@@ -45,16 +45,16 @@ export function deviceHints(
 
 /** Available devices, in the order in which they are allocated. */
 export interface AlignedChoice {
-  /** Close to a node of the affinity. */
+  /** Devices close to a NUMA node of the affinity. */
   readonly aligned: readonly string[];
-  /** All others: first those close to other nodes, then those without a node. */
+  /** All other devices: first those close to other NUMA nodes, then those without a NUMA node. */
   readonly others: readonly string[];
 }
 
 /**
  * Sorts available devices by the affinity of a container (`filterByAffinity`,
- * `pkg/kubelet/cm/devicemanager/manager.go`): nodes with fewer devices first. Among equal devices, those with the first
- * names come first; upstream's order is random.
+ * `pkg/kubelet/cm/devicemanager/manager.go`): devices of NUMA nodes with fewer devices come first. Among equal devices,
+ * those with the first names come first; upstream's order is random.
  * @param affinity `undefined` for no preference
  */
 export function byAffinity(
@@ -81,7 +81,7 @@ export function byAffinity(
   return { aligned: ids(ranked.filter(isAligned)), others: ids(ranked.filter((one) => !isAligned(one))) };
 }
 
-/** Yields the non-empty subsets, smaller ones first. */
+/** Yields the non-empty subsets of a list of NUMA nodes, smaller ones first. */
 function* subsets(nodes: readonly number[]): Generator<readonly number[], void, undefined> {
   for (let size = 1; size <= nodes.length; size++) yield* ofSize(nodes, size, 0);
 }

@@ -36,7 +36,7 @@ export interface DevicePods {
    * Default: no container may.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known. Until they are, no devices are freed. */
+  /** Returns whether all pods of the node are known. Until all pods are known, no devices are freed. */
   sourcesReady(): boolean;
 }
 
@@ -76,7 +76,7 @@ export interface DeviceManagerOptions {
   readonly numaNodes?: readonly number[];
 }
 
-/** Sufficient for a plugin in a pod to pull its image and restart. */
+/** Default of `pluginWaitMs`: long enough for a plugin in a pod to pull its image and restart. */
 const PLUGIN_WAIT_MS = 120_000;
 
 /** Result of admission; compatible with kubelet-core's. */
@@ -87,7 +87,7 @@ export type DeviceVerdict =
 /**
  * Manages the devices of a node: which exist, which containers hold them, and what these containers get
  * (`pkg/kubelet/cm/devicemanager`). Devices are allocated when a pod is admitted and belong to the pod until it is
- * gone. Allocations are on disk before anything starts. Devices are chosen by NUMA node if `affinity` is given.
+ * gone. Allocations are on disk before a container starts. Devices are chosen by NUMA node if `affinity` is given.
  */
 export class DeviceManager {
   readonly #clock: Clock;
@@ -121,7 +121,8 @@ export class DeviceManager {
       const problem = `directory: must be an absolute path, not ${JSON.stringify(options.directory)}`;
       throw new OptionsError('DeviceManager', 'directory', problem);
     }
-    // Normalized, because endpoints are compared with it: no trailing slash, no `..`.
+    // The directory is normalized (no trailing slash, no `..`), because the paths of plugins' sockets are compared with
+    // it.
     const directory = posix.resolve(options.directory);
     const { pluginWaitMs = PLUGIN_WAIT_MS, numaNodes = [] } = options;
     const { clock, logger, metrics, transport = unixSockets, noted = unnoted } = withDefaults(components);
@@ -155,8 +156,8 @@ export class DeviceManager {
   }
 
   /**
-   * Reads the checkpoint; all methods that need it call `load` first. Never rejects: if the checkpoint cannot be read,
-   * that is logged and no devices count as allocated, as in upstream.
+   * Reads the checkpoint; all methods that need it call `load` first. Never rejects: as upstream, if the checkpoint
+   * cannot be read, logs the error and treats all devices as not allocated.
    */
   load(): Promise<void> {
     return this.#record.load();
@@ -186,7 +187,8 @@ export class DeviceManager {
 
   /**
    * Allocates a pod's devices or rejects the pod; returns synchronously if the pod requests none. Compatible with
-   * `AdmitHandler` of kubelet-core: when the result is returned, the allocation is on disk; {@link release} reverts it.
+   * `AdmitHandler` of kubelet-core: when the result is returned, the allocation is on disk; {@link release} reverts the
+   * allocation.
    */
   admit(pod: Pod, _others: readonly Pod[], signal: AbortSignal): DeviceVerdict | Promise<DeviceVerdict> {
     const limits = containersOf(pod).flatMap(({ resources }) => Object.keys(resources?.limits ?? {}));
@@ -311,7 +313,7 @@ export class DeviceManager {
   }
 
   /**
-   * Returns whether no kubelet, including this one, has had plugins on this machine. If so, extended resources of the
+   * Returns whether no kubelet, including this one, has had plugins on this machine. If true, extended resources of the
    * Node object belong to another machine (upstream: `ShouldResetExtendedResourceCapacity`).
    */
   async isNewNode(): Promise<boolean> {
@@ -334,7 +336,10 @@ export class DeviceManager {
     this.#plugins.disconnect(resource, socketPath);
   }
 
-  /** Returns the pods that hold devices but should not; none before all pods are known. */
+  /**
+   * Returns the pods that hold devices although they are neither active nor in admission; none before all pods are
+   * known.
+   */
   #leaving(): readonly string[] {
     const { pods } = this.#components;
     const uids = this.#held.uids();

@@ -19,7 +19,7 @@ interface DeviceRecordParts {
 
 /**
  * Number of read attempts before no devices count as allocated: a temporary disk failure must not lead to devices being
- * allocated twice. Upstream tries once.
+ * allocated twice. Upstream reads the checkpoint only once.
  */
 const TRIES = 60;
 const RETRY_MS = 1_000;
@@ -57,14 +57,14 @@ export class DeviceRecord {
     this.#file = new CheckpointFile(parts.fs, directory, () => this.#content());
   }
 
-  /** After this signal is aborted, nothing is retried. */
+  /** Sets the signal after whose abort failed writes are not retried. */
   begin(ending: AbortSignal): void {
     this.#ending = ending;
   }
 
   /**
-   * Reads the checkpoint once. Never rejects: if it is corrupt, or cannot be read for a minute, that is logged and no
-   * devices count as allocated, as in upstream (`readCheckpoint`, `manager.go`).
+   * Reads the checkpoint once. Never rejects: if the checkpoint is corrupt, or cannot be read for a minute, logs the
+   * error and treats all devices as not allocated, as upstream (`readCheckpoint`, `manager.go`).
    */
   load(): Promise<void> {
     this.#loading ??= this.#load();
@@ -72,8 +72,8 @@ export class DeviceRecord {
   }
 
   /**
-   * Returns whether the file did not exist at the start and has not been written since. Returns false until the file
-   * has been looked for (`ShouldResetExtendedResourceCapacity`, `manager.go`).
+   * Returns whether the file did not exist at the start and has not been written since. Waits for the first attempt to
+   * read the file; returns false if that attempt fails (`ShouldResetExtendedResourceCapacity`, `manager.go`).
    */
   async isMissing(): Promise<boolean> {
     void this.load();
@@ -99,7 +99,8 @@ export class DeviceRecord {
 
   #writeAgain(): void {
     if (this.#writesAgain) {
-      // Another write may have succeeded since.
+      // Another write may have succeeded and cleared the delay since the retry was scheduled. Without a delay, the
+      // retry does nothing.
       this.#pauseMs ??= RETRY_MS;
       return;
     }
@@ -112,7 +113,7 @@ export class DeviceRecord {
     sleep(this.#parts.clock, this.#pauseMs, this.#ending).then(again, () => {});
   }
 
-  /** Writes in the background. For changes whose loss would not lose an allocation. */
+  /** Writes the state in the background. Used for changes whose loss would not lose an allocation. */
   writeSoon(): void {
     this.write().catch((err: unknown) => {
       this.#parts.logger.error({ err }, 'Writing checkpoint encountered');

@@ -21,7 +21,7 @@ export interface Device {
 /** A plugin's device list. */
 interface DeviceList {
   readonly devices: ReadonlyMap<string, Device>;
-  /** Ids that occurred more than once; the last occurrence is used. */
+  /** Ids that the list contains more than once; the last occurrence of an id is used. */
   readonly duplicates: readonly string[];
 }
 
@@ -40,14 +40,14 @@ export function readDevices(sent: readonly PluginDevice[]): DeviceList {
   return { devices, duplicates: [...duplicates] };
 }
 
-/** Returns each node once. */
+/** Returns the NUMA nodes of a device, each once. */
 function numaNodesOf(nodes: readonly { readonly ID: number }[]): readonly number[] {
   const ids = nodes.map(({ ID }) => ID);
   return ids.length > 1 ? [...new Set(ids)] : ids;
 }
 
 /**
- * Device ids by NUMA node; -1 for devices without a node. A device with several nodes occurs several times, as in
+ * Device ids by NUMA node; -1 for devices without a node. A device with several NUMA nodes occurs several times, as in
  * upstream's file.
  */
 export type DevicesByNuma = ReadonlyMap<number, readonly string[]>;
@@ -69,7 +69,7 @@ export function devicesByNuma(ids: Iterable<string>, known: ReadonlyMap<string, 
   return byNuma;
 }
 
-/** Returns each id once. */
+/** Returns the ids of all devices, each once. */
 export function deviceIds(byNuma: DevicesByNuma): ReadonlySet<string> {
   return new Set([...byNuma.values()].flat());
 }

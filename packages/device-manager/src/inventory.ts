@@ -6,15 +6,15 @@ const STOP_GRACE_PERIOD_MS = 5 * 60_000;
 
 /**
  * Maximum number of resources. The Node status contains each resource twice, with a name of up to 317 characters; this
- * limit leaves most of etcd's 1.5 MiB to the rest of the status. Upstream has no limit.
+ * limit leaves most of etcd's 1.5 MiB to the rest of the status. Upstream does not limit the number of resources.
  */
 export const MAX_RESOURCES = 256;
 
 /**
  * Maximum total size of device ids, counted once for each NUMA node: a small part of the checkpoint's limit, because
- * the checkpoint is serialized in one go. The limit equals gRPC's message limit, so that every list of a single plugin
- * that upstream accepts is accepted here. A plugin that offers GPU memory by the MiB fills one message with some 60,000
- * devices, and a node has at most one such plugin.
+ * the checkpoint is serialized in one step that blocks the process. The limit equals gRPC's message limit, so that
+ * every list of a single plugin that upstream accepts is accepted here. A plugin that offers GPU memory by the MiB
+ * fills one message with some 60,000 devices, and a node has at most one such plugin.
  */
 const MAX_NAMES_BYTES = 4 * 1024 * 1024;
 
@@ -68,7 +68,10 @@ export class DeviceInventory {
     this.#revision++;
   }
 
-  /** Records that a plugin offers the resource. Known devices stay until the plugin reports its devices. */
+  /**
+   * Records that a plugin offers the resource. The devices that are known of the resource stay until the plugin reports
+   * its devices.
+   */
   plugged(resource: string): void {
     const known = this.#resources.get(resource);
     const unknown = { devices: new Map(), namesBytes: 0, healthy: undefined, unhealthy: undefined };
@@ -87,7 +90,7 @@ export class DeviceInventory {
 
   /**
    * Replaces the devices of a resource. @returns the new devices, and those whose health has changed @throws Error if
-   * there are too many
+   * all device names together are too long
    */
   update(resource: string, devices: ReadonlyMap<string, Device>): ReadonlySet<string> {
     const known = this.#resources.get(resource);
@@ -153,7 +156,7 @@ export class DeviceInventory {
 
   /**
    * Returns the monotonic time since when the resource's plugin is awaited: an earlier process knew the resource, and
-   * the plugin has not reported devices to this process. `undefined` for all other resources.
+   * the plugin has not reported devices to this process. Returns `undefined` for all other resources.
    */
   awaitedSinceMs(resource: string): number | undefined {
     return this.#resources.get(resource)?.awaitedSinceMs;
@@ -168,7 +171,7 @@ export class DeviceInventory {
     return this.#resources.get(resource)?.healthy;
   }
 
-  /** Changes whenever the result of {@link registered} changes. */
+  /** Number that changes whenever the result of {@link registered} changes. */
   get revision(): number {
     return this.#revision;
   }

@@ -2,7 +2,7 @@ import { AsyncError, type Clock, withTimeout } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 
-/** Timeout of following a link. */
+/** Timeout of finding out whether a symbolic link leads to a socket. */
 const LINK_MS = 1_000;
 
 /**

@@ -12,14 +12,14 @@ import type {
 /** Dial timeout (upstream: `dial` of `plugin/v1beta1/client.go`). */
 const DIAL_TIMEOUT_MS = 10_000;
 /**
- * Timeout of GetDevicePluginOptions. Upstream waits indefinitely, although the plugin itself waits for the reply to its
- * registration.
+ * Timeout of GetDevicePluginOptions. Upstream waits for the options indefinitely, although the plugin waits for the
+ * reply to its registration in the meantime.
  */
 const OPTIONS_TIMEOUT_MS = 30_000;
 /** Timeout of PreStartContainer (`KubeletPreStartContainerRPCTimeoutInSecs`). */
 const PRE_START_TIMEOUT_MS = 30_000;
 
-/** A device list as received. It is decoded lazily, because most lists of a burst are never used. */
+/** A device list as received. The list is decoded lazily, because most lists of a burst are never used. */
 export interface SentList {
   /** Size on the wire; 0 if it was not received over the wire. */
   readonly bytes: number;
@@ -44,7 +44,7 @@ const lists: StreamRpc<Empty, SentList> = {
 
 /**
  * A registered device plugin (`endpoint.go`, `plugin/v1beta1/client.go`). Allocations have no timeout, because a plugin
- * may take long to reset a device; they only delay their own pod (W6).
+ * may take long to reset a device; a slow allocation delays only its own pod (W6).
  */
 export class Plugin {
   readonly resource: string;

@@ -73,7 +73,10 @@ export class RegistrationServer {
     }
   }
 
-  /** A failure is only logged: it affects only unprivileged plugins. */
+  /**
+   * Sets the SELinux label of the plugin directory. A failure is only logged, because it affects only unprivileged
+   * plugins.
+   */
   async #label(): Promise<void> {
     try {
       await this.#parts.labelForContainers?.(this.#directory);

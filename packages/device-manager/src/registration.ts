@@ -28,8 +28,8 @@ interface PluginEvents {
   /** Called when a plugin requests to register for the resource. */
   asked(resource: string): void;
   /**
-   * Called when the plugin can allocate devices. The devices of a plugin that it replaces stay known until the new
-   * plugin reports its own.
+   * Called when the plugin can allocate devices. If the plugin replaces another one, the devices of the other plugin
+   * stay known until the new plugin reports its own.
    */
   plugged(resource: string): void;
   told(resource: string, devices: ReadonlyMap<string, Device>): void;
@@ -50,7 +50,7 @@ interface PluginsParts {
 
 /**
  * The registered plugins, one per resource (`plugin/v1beta1`). A plugin that registers for a resource replaces its
- * predecessor after it has answered; a plugin that does not answer replaces none.
+ * predecessor after it has answered; a plugin that does not answer does not replace its predecessor.
  */
 export class Plugins {
   readonly #clock: Clock;
@@ -60,7 +60,10 @@ export class Plugins {
   readonly #events: PluginEvents;
   readonly #plugins = new Map<string, { readonly plugin: Plugin; readonly turn: number }>();
   readonly #counted = new Set<string>();
-  /** Of two registrations for one resource, the later one wins, whichever plugin answers first. */
+  /**
+   * Number of registrations so far. Of two registrations for one resource, the later one wins, whichever plugin answers
+   * first.
+   */
   #turn = 0;
   #ending: AbortSignal = new AbortController().signal;
 
@@ -84,7 +87,7 @@ export class Plugins {
     this.#events.forgotten(resource);
   }
 
-  /** Plugins are followed until this signal is aborted. */
+  /** Sets the signal whose abort ends the connections to all plugins. */
   begin(ending: AbortSignal): void {
     this.#ending = ending;
     const closeAll = (): void => {
@@ -119,7 +122,7 @@ export class Plugins {
     }
   }
 
-  /** Connects to a plugin and starts to follow it. @throws Error in upstream's wording */
+  /** Connects to a plugin and starts to process its device lists. @throws Error in upstream's wording */
   async connect(resource: string, socketPath: string, signal: AbortSignal): Promise<void> {
     this.#checkRoom(resource, socketPath);
     if (socketPath.length > MAX_SHOWN) throw new Error(`socket path is too long: ${shown(socketPath)}`);
@@ -144,14 +147,20 @@ export class Plugins {
     void this.#follow(plugin);
   }
 
-  /** Counts registrations of resources that never connect too, up to a limit (K4). */
+  /**
+   * Reports a registration for the metric, even if the plugin never connects. The number of counted resources is
+   * limited (K4).
+   */
   #count(resource: string): void {
     if (!this.#counted.has(resource) && this.#counted.size >= MAX_RESOURCES) return;
     this.#counted.add(resource);
     this.#events.asked(resource);
   }
 
-  /** Limits the number of resources: too many would make the node's status too large to write. */
+  /**
+   * Rejects a plugin of a new resource if the node already has the maximum number of resources: with more, the node's
+   * status would be too large to write.
+   */
   #checkRoom(resource: string, socketPath: string): void {
     if (this.#known.size < MAX_RESOURCES || this.#known.has(resource)) return;
     const whose = `the device plugin of ${resource} at ${shown(socketPath)}`;
@@ -165,8 +174,9 @@ export class Plugins {
   }
 
   /**
-   * Follows a plugin. Each list is complete, so only the newest is processed. A stream that ends, with or without an
-   * error, is not reopened: the plugin must register again (`runClient`, `handler.go`).
+   * Processes the device lists of a plugin until its stream ends. Each list is complete, so only the newest is
+   * processed. A stream that ends, with or without an error, is not reopened: the plugin must register again
+   * (`runClient`, `handler.go`).
    */
   async #follow(plugin: Plugin): Promise<void> {
     const { resource } = plugin;

@@ -11,7 +11,7 @@ export class Reservations {
     return [...(this.#taken.get(resource)?.values() ?? [])].includes(podUid);
   }
 
-  /** Reserves devices. @returns a function that releases them */
+  /** Reserves devices. @returns a function that releases the devices */
   take(resource: string, podUid: string, ids: readonly string[]): () => void {
     const taken = this.#taken.get(resource) ?? new Map<readonly string[], string>();
     this.#taken.set(resource, taken);

@@ -8,8 +8,9 @@ interface Undecided {
 }
 
 /**
- * Pods in admission, whose devices may become free again soon. A later pod waits for the decision instead of being
- * rejected. No pod waits for a later one, so that two pods never wait for each other.
+ * Pods in admission, whose devices may become free again soon. A pod whose admission began later waits for the decision
+ * about these pods instead of being rejected. No pod waits for a pod whose admission began later, so two pods never
+ * wait for each other.
  */
 export class UndecidedPods {
   readonly #pods = new Map<string, Undecided>();
@@ -24,7 +25,10 @@ export class UndecidedPods {
     return this.#pods.has(uid);
   }
 
-  /** Ends the admission of a pod. @returns its former allocations; `undefined` if the pod was not in admission */
+  /**
+   * Ends the admission of a pod. @returns the pod's allocations from before its admission; `undefined` if the pod was
+   * not in admission
+   */
   end(uid: string): readonly HeldGrant[] | undefined {
     const before = this.#pods.get(uid)?.before;
     this.#pods.delete(uid);
@@ -33,7 +37,8 @@ export class UndecidedPods {
   }
 
   /**
-   * Returns whether any earlier pod in admission satisfies `holds`. @param before the former allocations of that pod
+   * Returns whether any earlier pod in admission satisfies `holds`. @param before the allocations of that pod from
+   * before its admission
    */
   anyBefore(uid: string, holds: (uid: string, before: readonly HeldGrant[]) => boolean): boolean {
     const own = this.#pods.get(uid)?.turn ?? this.#turn + 1;

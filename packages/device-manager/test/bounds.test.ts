@@ -74,7 +74,7 @@ const counted = () => metrics.text().match(/^kubelet_device_plugin_registration_
 const resourceOf = (index: number): string => `example.com/r${index}`;
 
 describe('device manager: bounds for hostile plugins', () => {
-  it('W6: rejects the 257th resource by the name of its plugin, and still accepts re-registrations of known resources', async () => {
+  it('W6: rejects the plugin of a 257th resource by name, and still accepts re-registrations of known resources', async () => {
     for (let index = 0; index < 256; index++) await plug(['a'], { resource: resourceOf(index) });
     await expect(plug(['a'], { resource: 'example.com/one-too-many' })).rejects.toThrow(
       /^rpc error: code = Unknown desc = the device plugin of example.com\/one-too-many at example.com-one-too-many.sock was rejected: device plugins already have 256 resources of this node$/,
@@ -93,7 +93,7 @@ describe('device manager: bounds for hostile plugins', () => {
     expect(manager.allocatableDevices().get(resourceOf(0))?.length).toBe(2);
   });
 
-  it('K4: frees the place and the metric series of a resource whose plugin has been gone for five minutes', async () => {
+  it('K4: removes a resource and its metric series five minutes after its plugin stopped, to make room for another', async () => {
     const plugins = [];
     for (let index = 0; index < 256; index++) plugins.push(await plug(['a'], { resource: resourceOf(index) }));
     expect(counted()).toBe(256);

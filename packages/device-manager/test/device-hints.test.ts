@@ -14,7 +14,7 @@ const supply = (available: readonly string[], reusable: readonly string[] = [], 
   reusable: new Set(reusable),
 });
 
-describe('hints', () => {
+describe('topology hints of devices', () => {
   test.each([
     [
       'prefer each node that has enough devices',
@@ -85,7 +85,7 @@ describe('the order of available devices', () => {
   });
 });
 
-describe('an open choice', () => {
+describe('choice of devices that involves the plugin', () => {
   const open: OpenChoice = { kind: 'open', taken: ['r'], needed: 2, available: ['a', 'b', 'c', 'd'] };
   test('a device plugin chooses only among aligned devices if more than enough are aligned', () => {
     const choice = aligned(open, { aligned: ['a', 'b', 'c'], others: ['d'] });

@@ -281,7 +281,7 @@ describe('device plugins', () => {
     fs.symlinkSync(`${GPU.replace('/', '-')}.sock`, path.join(directory, 'a-link.sock'));
     const before = fs.readdirSync(directory);
     expect(before).toContain('a-link.sock');
-    // As after a kill, the sockets still exist.
+    // The plugins' sockets still exist at the next start, as after a kill of the kubelet.
     const survivor = new DeviceManager(
       { fs: nodeFileSystem, pods: { active: () => [], sourcesReady: () => true } },
       { directory },
@@ -444,7 +444,7 @@ describe('device admission', () => {
     expect(await devicesOf(pod)).toBe('a,c');
   });
 
-  describe('with NUMA nodes', () => {
+  describe('device allocation by NUMA affinity', () => {
     const onNodes = (nodes: Readonly<Record<string, number>>) =>
       Object.entries(nodes).map(([ID, node]) => ({ ID, health: 'Healthy', topology: { nodes: [{ ID: node }] } }));
 
@@ -472,7 +472,7 @@ describe('device admission', () => {
       const plugin = await plug(['a', 'b', 'c']);
       const pod = onePod('u', 2);
       const [main] = pod.spec.containers;
-      // Without topology, the resource has no preference.
+      // The resource has no topology hint, because no device has a NUMA node.
       expect(manager.hints(pod, main)).toEqual(new Map([[GPU, undefined]]));
       plugin.setDevices(onNodes({ a: 0, b: 1, c: 1 }));
       await expect.poll(() => manager.allocatableDevices().get(GPU)?.[0]?.numaNodes).toEqual([0]);
@@ -601,7 +601,7 @@ describe('device manager after a kubelet restart', () => {
     await advance(2000);
     await asked;
     expect(verdict).toMatchObject({ admit: false, reason: 'UnexpectedAdmissionError' });
-    // The time counts from the start of the kubelet.
+    // The wait counts from the start of the kubelet, so the next pod does not wait again.
     expect(await admit(onePod('next'))).toMatchObject({ admit: false });
   });
 
@@ -716,7 +716,7 @@ describe('device manager: hostile plugins', () => {
   );
 });
 
-describe('device manager: reports', () => {
+describe('device manager: health, status and metrics', () => {
   it('a device that becomes unhealthy changes the resource status of the pod and notifies the listener about the pod', async () => {
     await start();
     const plugin = await plug(['a', 'b']);
@@ -732,7 +732,7 @@ describe('device manager: reports', () => {
     expect(manager.resourcesStatus('u', 'main')[0]?.resources).toEqual([{ resourceID: 'a', health: 'Healthy' }]);
   });
 
-  it("exports upstream's metrics", async () => {
+  it("exports the registrations and allocation times of device plugins under upstream's metric names", async () => {
     const metrics = new MetricsRegistry();
     await start({ metrics });
     await plug(['a']);

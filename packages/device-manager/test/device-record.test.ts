@@ -80,7 +80,7 @@ describe('DeviceRecord', () => {
 
     fs.injectFault({ code: 'ENOSPC', path: '/devices', times: 1 });
     expect(await told('b')).toBe(6);
-    // After a success the first retry is 1 s away again; a further `writeSoon()` writes immediately.
+    // After a successful write, the delay of the first retry is 1 s again. A call of `writeSoon()` writes immediately.
     await clock.advance(999);
     expect(held.asked).toBe(6);
     record.writeSoon();

@@ -12,7 +12,7 @@ export interface GaugeDisks {
   statfs(path: string, signal?: AbortSignal): Promise<DiskSpace>;
 }
 
-/** One path on each of the node's file systems; the paths may be equal if the file systems are the same. */
+/** Paths of the node's file systems, one on each; the paths may be equal if the file systems are the same. */
 export interface DiskPaths {
   readonly nodefs: string;
   readonly imagefs: string;

@@ -6,14 +6,14 @@ import type { StatsSnapshot } from './stats-reader.ts';
 import type { Threshold } from './threshold.ts';
 
 /**
- * Remembers removals that may still free space on a full disk: runtimes free the space of removed containers some time
- * after the removal. Until then, no pod is evicted for the disk (N2).
+ * Tracks whether removed containers may still free space on a full disk: runtimes free the space of removed containers
+ * some time after the removal. Until the space is free, no pod is evicted for the disk (N2).
  */
 export class DiskSettling {
   readonly #clock: Pick<Clock, 'monotonic'>;
-  /** Last stats of each disk that is short; `undefined` if they must not be used to compute a fill rate. */
+  /** Last stats of each disk that is short of space; `undefined` if they must not be used to compute a fill rate. */
   readonly #lastStats = new Map<Threshold, StatsSnapshot | undefined>();
-  /** Whether containers were removed, or have stopped, since a disk is short. */
+  /** Whether containers were removed, or have stopped, since the disk became short of space. */
   #mayFree = false;
   /** Monotonic time since when disk space may become free. */
   #sinceMs: number | undefined;
@@ -23,7 +23,7 @@ export class DiskSettling {
   }
 
   /**
-   * Records the stats in which a disk is short. Does nothing for other thresholds.
+   * Records the stats in which a disk is short of space. Does nothing for thresholds that do not concern a disk.
    * @returns the previous stats of the threshold
    */
   record(threshold: Threshold, stats: StatsSnapshot): StatsSnapshot | undefined {
@@ -56,7 +56,7 @@ export class DiskSettling {
   }
 
   /**
-   * Forgets the disks that are no longer short.
+   * Drops the state of disks that are no longer short of space.
    * @param met the thresholds that the stats meet, whether or not their grace period has passed
    */
   onStats({ observations }: StatsSnapshot, met: readonly Threshold[]): void {

@@ -32,7 +32,10 @@ export interface EvictionComponents extends Partial<CommonPorts> {
   readonly stats: EvictionStats;
   readonly disks: EvictionDisks;
   readonly reclaim: EvictionReclaim;
-  /** Measures volumes and writable layers before pods are ranked. If absent, the stats' values are used as they are. */
+  /**
+   * Measures volumes and writable layers before pods are ranked. If absent, pods are ranked by the disk usage in the
+   * stats.
+   */
   readonly diskUsage?: EvictionDiskUsage;
   /**
    * Gauges that are read between two rounds, to notice a crossed threshold early. A signal without a gauge is checked
@@ -45,9 +48,9 @@ export interface EvictionComponents extends Partial<CommonPorts> {
 
 const ONE_DISK: DiskLayout = { dedicatedImageFs: false, splitContainerFs: false };
 /**
- * Maximum wait of a memory or PID shortage for pods that are evicted for exceeding their own storage limits. Such pods
- * have a grace period of one second, and their termination may resolve the shortage. If their termination takes longer,
- * the shortage is handled without waiting.
+ * Maximum wait of a memory or PID shortage for pods that are evicted for exceeding their own storage limits. Pods that
+ * exceed their storage limits have a grace period of one second, and their termination may resolve the shortage. If the
+ * termination of such pods takes longer than this, the shortage is handled without waiting.
  */
 const OVER_LIMITS_WAIT_MS = 2000;
 
@@ -60,7 +63,7 @@ const OVER_LIMITS_WAIT_MS = 2000;
 export class EvictionManager {
   readonly #components: WithDefaults<EvictionComponents & CommonPorts>;
   #options: Required<EvictionOptions>;
-  /** Resolved when there is something to monitor. */
+  /** Resolved once there is a threshold or a storage limit to check. */
   readonly #needed = Promise.withResolvers<void>();
   readonly #statsReader: StatsReader;
   readonly #evictor: Evictor;
@@ -75,11 +78,11 @@ export class EvictionManager {
   /** Ends the wait for the next check of the node when the disk layout becomes known. */
   #onLayoutKnown: (() => void) | undefined;
   /**
-   * Lanes in which work was in progress when this round began, or is in progress now. The stats may be older than the
-   * end of that work.
+   * Lanes in which work was in progress when this round began, or is in progress now. The stats of the round may be
+   * older than the end of that work.
    */
   #busy: ReadonlySet<Lane> = new Set();
-  /** Whether a response may be needed but the stats were not fresh enough to act on. */
+  /** Whether a threshold may need a response, but the stats were not fresh enough to act on. */
   #needsNewerStats = false;
   /** Maximum delay of the next check of the node, while pods that exceed their storage limits are awaited. */
   #maxDelayMs = Number.POSITIVE_INFINITY;
@@ -286,7 +289,7 @@ export class EvictionManager {
     let stats = roundStats;
     for (const threshold of actionable) {
       const lane = laneOf(threshold.signal);
-      // A response to an earlier threshold may have resolved this one.
+      // A response to an earlier threshold may have ended this shortage too.
       const isMet = stats === roundStats || isMetBy(threshold, stats.observations, true);
       const request = { threshold, actionable, stats, isMet, isLaneBusy: this.#busy.has(lane), layout };
       const response = await this.#responder.respond(request, signal);
@@ -310,7 +313,7 @@ export class EvictionManager {
 
   /**
    * Evicts the pods that exceed their own storage limits.
-   * @returns `evicted`: the pods are gone. `working`: they are being evicted, and the node must be checked again.
+   * @returns `evicted`: the pods are gone. `working`: the pods are being evicted, and the node must be checked again.
    */
   async #enforceStorageLimits(
     stats: StatsSnapshot,
@@ -333,8 +336,8 @@ export class EvictionManager {
   }
 
   /**
-   * Returns whether stats of the node alone are sufficient. Usually no pod has a storage limit that must be checked;
-   * then the pods are not measured.
+   * Returns whether stats of the node alone are sufficient. Stats of pods are needed only if a pod has a storage limit
+   * that must be checked, which is rare.
    */
   #needsNodeStatsOnly(): boolean {
     if (!this.#statsReader.hasNodeStats) return false;
@@ -350,8 +353,8 @@ export class EvictionManager {
     const readings = await this.#watch.read(thresholds, signal);
     const stats = await this.#statsReader.read(signal, of);
     if (stats === undefined) return undefined;
-    // Such node-only stats are not returned: their times would be recorded as the newest, and pod stats with the same
-    // times would not count as new.
+    // If a pod may have to be chosen, the node-only stats are dropped and read again with pods. If node-only stats were
+    // returned, their times would be recorded as the newest, and pod stats with the same times would not count as new.
     if (!stats.hasPods && this.#pressure.mayChoose(stats, thresholds)) return await this.#measure(signal, 'pods');
     this.#watch.setBaseline(readings, thresholds, stats.observations);
     return stats;

@@ -54,7 +54,10 @@ export class Evictor {
     });
   }
 
-  /** Returns whether the pod was evicted before and is still terminating. Evicting it again would free nothing. */
+  /**
+   * Returns whether the pod was evicted before and is still terminating. A second eviction of the pod would free
+   * nothing.
+   */
   isTerminating(pod: Pod): boolean {
     return this.#terminating.has(pod.metadata.uid);
   }
@@ -113,7 +116,7 @@ export class Evictor {
     }
   }
 
-  /** @throws if the kill takes too long; the signal's reason */
+  /** Kills a pod through the port, for a limited time. @throws if the kill takes too long; the signal's reason */
   async #kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void> {
     const { pods, clock } = this.#components;
     const limitMs = 2000 * how.gracePeriodSeconds + KILL_TIMEOUT_MS;

@@ -1,13 +1,13 @@
 import type { Gauge } from './headroom.ts';
 
-/** Port that reads kernel files, which are answered from memory. */
+/** Port that reads files of the kernel (`/proc`, cgroups). Such reads need no disk, so they do not hang. */
 export interface GaugeFiles {
   readFile(path: string): Promise<Uint8Array>;
 }
 
-/** Approximate maximum rate at which a process can dirty memory. */
+/** Approximate maximum rate at which a process can dirty memory, in bytes per second. */
 const MEMORY_PER_SECOND = 2 ** 31;
-/** Approximate rate of a fork bomb on one CPU. */
+/** Approximate rate at which a fork bomb creates processes on one CPU. */
 const PROCESSES_PER_SECOND = 20_000;
 
 /** Gauge of the machine's available memory: free memory plus inactive file cache. */

@@ -25,10 +25,10 @@ const MIN_READ_INTERVAL_MS = 100;
 const READ_TIMEOUT_MS = 1000;
 
 /**
- * Reads gauges between two measurements of the node. The less headroom is left, the more often they are read. A crossed
- * threshold is thus noticed immediately and not only in the next round: a process can allocate gigabytes in a second.
- * Each crossing is reported once; the caller must react. Gauges are read independently, so a gauge that hangs does not
- * delay the others.
+ * Reads gauges between two measurements of the node. The less headroom is left, the more often the gauges are read. A
+ * crossed threshold is thus noticed immediately and not only in the next round: a process can allocate gigabytes in a
+ * second. Each crossing is reported once; the caller must react. Gauges are read independently, so a gauge that hangs
+ * does not delay the others.
  */
 export class HeadroomWatch {
   readonly #gauges: readonly Gauge[];
@@ -52,7 +52,8 @@ export class HeadroomWatch {
   }
 
   /**
-   * Reads the gauges of these thresholds. The result is passed to {@link setBaseline}; call `read` before the stats are read.
+   * Reads the gauges of these thresholds. Call `read` before the stats are read, and pass its result to {@link
+   * setBaseline}.
    */
   async read(thresholds: readonly Threshold[], signal: AbortSignal): Promise<ReadonlyMap<Gauge, Reading>> {
     const signals = new Set(thresholds.map((threshold) => threshold.signal));
@@ -99,7 +100,10 @@ export class HeadroomWatch {
     }
   }
 
-  /** @returns `undefined` if the gauge need not be read again before `endMs` */
+  /**
+   * Reads the gauge until it shows a crossed threshold. @returns the gauge's signal; `undefined` if the gauge need not
+   * be read again before `endMs`
+   */
   async #crossedBy(gauge: Gauge, baseline: Baseline, endMs: number, signal: AbortSignal): Promise<Signal | undefined> {
     const limits = { minMs: MIN_READ_INTERVAL_MS, maxMs: this.#maxMs };
     let left = baseline.headroom;

@@ -7,7 +7,7 @@ export interface Gauge {
   readonly signal: Signal;
   /**
    * Returns the available amount in the signal's unit. A constant offset from the real value is allowed, because only
-   * changes are used.
+   * changes of the value are used.
    */
   available(signal: AbortSignal): Promise<number>;
   /** Maximum amount by which the value can shrink per second. */

@@ -12,7 +12,7 @@ export interface StorageViolation {
 /**
  * Returns the first local storage limit that a pod exceeds: an emptyDir's size limit, then the pod's total limit, then
  * a container's limit (`localStorageEviction` of `pkg/kubelet/eviction/eviction_manager.go`). Returns `undefined` if
- * the pod exceeds none.
+ * the pod exceeds no limit.
  */
 export function storageViolation(pod: Pod, stats: EvictionPodStats): StorageViolation | undefined {
   return overEmptyDir(pod, stats) ?? overPod(pod, stats) ?? overContainer(pod, stats);
@@ -51,8 +51,9 @@ function overPod(pod: Pod, stats: EvictionPodStats): StorageViolation | undefine
 }
 
 /**
- * A container's limit applies to its writable layer and its logs, on whichever disks they are, as the pod's limit does.
- * Upstream leaves out the writable layer if images have a dedicated disk (kubernetes#139205).
+ * Returns the violation of a container's limit. The limit applies to the container's writable layer and logs, on
+ * whichever disks they are. The pod's limit counts them in the same way. Upstream does not count the writable layer if
+ * images have a dedicated disk (kubernetes#139205).
  */
 function overContainer(pod: Pod, stats: EvictionPodStats): StorageViolation | undefined {
   const limits = new Map(

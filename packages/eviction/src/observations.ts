@@ -72,7 +72,10 @@ export function observe(summary: EvictionSummary): Observed {
   return { observations, faults };
 }
 
-/** The stats do not contain the memory capacity; it is the sum of working set and available bytes. */
+/**
+ * Returns the available memory and the capacity. The stats do not contain the capacity; it is the sum of working set
+ * and available bytes.
+ */
 function memoryAmounts(of: MemoryStats | undefined): SignalAmounts | undefined {
   if (of?.availableBytes === undefined || of.workingSetBytes === undefined) return undefined;
   const { availableBytes: available, workingSetBytes, time } = of;

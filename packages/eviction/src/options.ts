@@ -43,7 +43,9 @@ export function withOptionDefaults(options: EvictionOptions): Required<EvictionO
   };
 }
 
-/** @throws EvictionError `InvalidOptions`, naming the field, if an option is invalid */
+/**
+ * Checks the values of all options. @throws EvictionError `InvalidOptions`, naming the field, if an option is invalid
+ */
 export function checkValues(options: Required<EvictionOptions>): void {
   const { pressureTransitionMs, monitoringPeriodMs, statsTimeoutMs, podCleanupTimeoutMs, reclaimTimeoutMs } = options;
   const durations = { pressureTransitionMs, monitoringPeriodMs, statsTimeoutMs, podCleanupTimeoutMs, reclaimTimeoutMs };

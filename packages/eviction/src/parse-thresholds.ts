@@ -9,11 +9,11 @@ export interface ThresholdSettings {
   readonly evictionHard?: Readonly<Record<string, string>>;
   /** Soft eviction thresholds (with the signal's grace period). */
   readonly evictionSoft?: Readonly<Record<string, string>>;
-  /** Grace period of each soft threshold, in ms. Each soft threshold needs one. */
+  /** Grace period of each soft threshold, in ms. Each soft threshold needs a grace period. */
   readonly evictionSoftGracePeriodMs?: Readonly<Record<string, number>>;
   readonly evictionMinimumReclaim?: Readonly<Record<string, string>>;
   /**
-   * Whether node allocatable is enforced on pods. If so, hard memory thresholds also apply to the pods' cgroup.
+   * Whether node allocatable is enforced on pods. If true, hard memory thresholds also apply to the cgroup of all pods.
    * Default: false.
    */
   readonly enforcesAllocatable?: boolean;

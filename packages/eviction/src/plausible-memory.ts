@@ -8,8 +8,9 @@ export interface PlausibleSummary {
 
 /**
  * Removes the memory stats of the node, of cgroups, pods and containers whose working set is larger than the machine's
- * memory. A kernel that miscounts (kubernetes#114332) would otherwise keep the node under memory pressure forever. The
- * available bytes cannot reveal the error, because they are derived from the working set and never drop below 0.
+ * memory. A kernel that miscounts memory (kubernetes#114332) would otherwise keep the node under memory pressure
+ * forever. The available bytes cannot reveal the error, because they are derived from the working set and never drop
+ * below 0.
  * @param machineBytes `MemTotal`; if unknown, nothing is removed
  */
 export function withPlausibleMemory(given: EvictionSummary, machineBytes: number | undefined): PlausibleSummary {

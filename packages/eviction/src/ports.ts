@@ -4,9 +4,9 @@ import type { EvictionSummary } from './summary.ts';
 
 /** Parameters of a pod kill. */
 export interface EvictionKill {
-  /** Applied to the pod's status while the pod terminates: sets phase `Failed` and the reason. */
+  /** Changes the pod's status while the pod terminates: sets phase `Failed` and the reason. */
   readonly statusFn: (status: PodStatus) => PodStatus;
-  /** Grace period in seconds. The pod may get less, never more. */
+  /** Grace period in seconds. The pod's actual grace period may be shorter, but never longer. */
   readonly gracePeriodSeconds: number;
 }
 
@@ -15,15 +15,15 @@ export interface EvictionPods {
   /** Returns the pods that hold resources of the node. */
   active(): readonly Pod[];
   /**
-   * Returns whether all pods of the node are known. Until then, images that are needed may look unused, so no image is
-   * removed and no pod is evicted for a disk that holds images. If absent, all pods count as known.
+   * Returns whether all pods of the node are known. Until all pods are known, images that are needed may look unused,
+   * so no image is removed and no pod is evicted for a disk that holds images. If absent, all pods count as known.
    */
   areKnown?(): boolean;
   /** Returns whether the pod is critical for the node; critical pods are never evicted. */
   isCritical(pod: Pod): boolean;
   /**
    * Kills a pod. Resolves when no container of the pod runs. Rejects if the containers take too long to stop; the kill
-   * continues.
+   * then continues in the background.
    */
   kill(pod: Pod, how: EvictionKill, signal: AbortSignal): Promise<void>;
   /** Returns whether all resources of the pod, including its volumes, are free. */
@@ -33,12 +33,13 @@ export interface EvictionPods {
 /** Port to the stats of the node and its pods. */
 export interface EvictionStats {
   /**
-   * Returns stats that are measured now, unless the provider cannot measure on request. Each value has its own time.
+   * Returns stats that are measured now, unless the provider cannot measure on request. Each value in the stats has its
+   * own time.
    */
   summary(options: { readonly fresh: true }, signal: AbortSignal): Promise<EvictionSummary>;
   /**
-   * Returns fresh stats of the node without pods. Used while there is no shortage and no pod has a local storage limit,
-   * which is most of the time. If absent, {@link summary} is used.
+   * Returns fresh stats of the node without pods. Called while there is no shortage and no pod has a local storage
+   * limit, which is most of the time. If absent, {@link summary} is used.
    */
   nodeSummary?(options: { readonly fresh: true }, signal: AbortSignal): Promise<EvictionSummary>;
   /**
@@ -52,7 +53,7 @@ export interface EvictionStats {
 export interface EvictionReclaim {
   /**
    * Removes all dead containers, including those of terminated pods. Resolves to the number of removed containers. The
-   * runtime frees their disk space some time later, so no pod is evicted for a disk until then.
+   * runtime frees the disk space of removed containers some time later, so no pod is evicted for a disk until then.
    */
   deleteUnusedContainers(signal: AbortSignal): Promise<number>;
   deleteUnusedImages(signal: AbortSignal): Promise<unknown>;
@@ -71,8 +72,8 @@ export interface EvictionDiskUsage {
 }
 
 /**
- * Port to the disk layout. It is queried until one query has succeeded; until then, only memory and PID thresholds are
- * monitored.
+ * Port to the disk layout. The layout is queried until one query has succeeded; until then, only memory and PID
+ * thresholds are monitored.
  */
 export interface EvictionDisks {
   layout(signal: AbortSignal): Promise<DiskLayout>;

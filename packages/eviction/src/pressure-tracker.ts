@@ -29,7 +29,7 @@ export interface PressureCheck {
   readonly actionable: readonly Threshold[];
   /** Thresholds that the stats meet, whether or not their grace period has passed. */
   readonly met: readonly Threshold[];
-  /** Whether a response may be needed but the stats are not fresh enough to act on. */
+  /** Whether a threshold may need a response, but the stats are not fresh enough to act on. */
   readonly needsNewerStats: boolean;
 }
 

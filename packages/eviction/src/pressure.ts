@@ -8,7 +8,10 @@ const CONDITIONS: readonly PressureCondition[] = ['MemoryPressure', 'DiskPressur
 export interface PressureState {
   /** Met thresholds with the time since when each is met, whether or not its grace period has passed. */
   readonly firstMetAt: ReadonlyMap<Threshold, number>;
-  /** Thresholds whose grace period has passed. They stay met until their minimum reclaim is available. */
+  /**
+   * Thresholds whose grace period has passed. A threshold whose grace period has passed stays met until its minimum
+   * reclaim is available.
+   */
   readonly pressing: readonly Threshold[];
   readonly conditionSeenAt: ReadonlyMap<PressureCondition, number>;
   /** Wall-clock time of the last values of each signal that has thresholds. */
@@ -46,8 +49,8 @@ export interface PressureStep {
 /**
  * Computes the next pressure state (`synchronize` of `pkg/kubelet/eviction/eviction_manager.go`). A condition holds
  * from the first time a threshold is met until the transition period after the last time (N3). A threshold requires a
- * reaction from the time when it has been met for its grace period until its minimum reclaim is available. Its values
- * must be newer than those of the previous check and than the last reaction (N2).
+ * reaction from the time when it has been met for its grace period until its minimum reclaim is available. The stats of
+ * such a threshold must be newer than those of the previous check and than the last reaction (N2).
  */
 export function nextPressure(before: PressureState, input: PressureInput): PressureStep {
   const { thresholds, observations, nowMs, transitionMs } = input;
@@ -87,7 +90,7 @@ export function conditionsIn({ conditionSeenAt }: PressureState): readonly Press
 /**
  * Updates the state from additional stats that were read between two checks of the node. The start and duration of
  * shortages count from these stats (N3), and a shortage that these stats show as over must last for its grace period
- * again (N2). Signals without values in the stats are unchanged.
+ * again (N2). The state of signals without values in the stats does not change.
  */
 export function withNewerObservations(
   state: PressureState,

@@ -12,7 +12,7 @@ export interface RankedPod {
   readonly priority: number;
   /** Usage in bytes, inodes or processes. */
   readonly usage: Quantity;
-  /** Request. Zero for inode and PID signals. */
+  /** The pod's request, in the same unit as `usage`. Zero for inode and PID signals. */
   readonly request: Quantity;
   /** Whether the usage exceeds the request; not used for PID signals. */
   readonly exceedsRequest: boolean;

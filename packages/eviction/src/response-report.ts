@@ -14,7 +14,7 @@ interface Components {
   readonly decisions: Decisions;
 }
 
-/** Subject of a report. */
+/** Facts about the response to a threshold that reports contain. */
 export interface ReportedResponse {
   readonly threshold: Threshold;
   /** Kinds of resources that may be removed. */
@@ -40,14 +40,14 @@ export class ResponseReport {
     recorder.event(this.#nodeRef, 'Warning', eventReasons.evictionThresholdMet, text);
   }
 
-  /** Reports that the effect of a removal is unknown, so no pod is evicted until stats are available. */
+  /** Reports that no stats show the effect of a removal yet, so no pod is evicted until they do. */
   awaitsStats(response: ReportedResponse): void {
     this.#add(response, { outcome: 'unknown' });
   }
 
   /**
-   * Reports that neither images nor pods are touched. Images must be removed before pods are evicted, but while not all
-   * pods are known, needed images may look unused.
+   * Reports that neither images are removed nor pods evicted until all pods are known. Images must be removed before
+   * pods are evicted, but while not all pods are known, needed images may look unused.
    */
   awaitsPods(response: ReportedResponse): void {
     const resource = resourceOf(response.threshold.signal);

@@ -24,9 +24,9 @@
  *
  * `working`: the threshold's lane removes unused data or evicts a pod, for this or another threshold. `removed`: unused
  * data was removed for this threshold, and no stats have shown the effect. `retry`: the next round starts a second
- * later. A round only responds to thresholds whose grace period has passed and whose stats are fresh, see
- * `nextPressure`.
- * Upstream does all of this in one pass that blocks (`synchronize` of `pkg/kubelet/eviction/eviction_manager.go`).
+ * after this one. A round only responds to thresholds whose grace period has passed and whose stats are fresh, see
+ * `nextPressure`. Upstream removes data and evicts a pod in one pass that blocks (`synchronize` of
+ * `pkg/kubelet/eviction/eviction_manager.go`).
  */
 
 /** State of the response to one threshold. */
@@ -35,13 +35,13 @@ export type ResponseState = 'met' | 'working' | 'removed' | 'choosing' | 'resolv
 export type ResponseEvent =
   /** A round of the control loop reaches the threshold. */
   | { readonly type: 'round'; readonly isMet: boolean }
-  /** Result of `assess`. `isRemovalDue`: see `isRemovalDue`. */
+  /** Result of `assess`. `isRemovalDue`: result of the function `isRemovalDue`. */
   | { readonly type: 'assessed'; readonly maySettle: boolean; readonly isRemovalDue: boolean }
   | { readonly type: 'removalEnded' }
   | { readonly type: 'evictionEnded' }
   /** The node must be checked again, although the work of the lane has not ended. */
   | { readonly type: 'checkDue' }
-  /** Result of `measure`. `nothing`: there are no stats, or they are older than the removal. */
+  /** Result of `measure`. `nothing`: there are no stats, or the stats are older than the removal. */
   | { readonly type: 'measured'; readonly shows: 'nothing' | 'met' | 'unmet' }
   /** Result of `checkChoice`. */
   | { readonly type: 'choiceChecked'; readonly keepsImages: boolean; readonly maySettle: boolean }
@@ -64,12 +64,12 @@ export type FinalAction =
   | 'joinEviction'
   | 'reportNoCandidate';
 
-/** How the control loop continues after a response. */
+/** Next step of the control loop after a response. */
 export interface LoopStep {
   /**
-   * `next`: with the next threshold. `endRound`: it waits until the next check is due. `checkNow`: the next check is
-   * due, and the work of the lane continues. `evicted`: the control loop checks the node now, by stats that are newer
-   * than the eviction.
+   * `next`: the control loop continues with the next threshold. `endRound`: the control loop waits until the next check
+   * is due. `checkNow`: the next check is due, and the work of the lane continues. `evicted`: the control loop checks
+   * the node now, by stats that are newer than the eviction.
    */
   readonly step: 'next' | 'endRound' | 'checkNow' | 'evicted';
   /** Whether the next check is due after a second, because the present stats were not enough to decide. */
@@ -87,7 +87,9 @@ const END_ROUND_AND_RETRY: LoopStep = { step: 'endRound', retry: true };
 const CHECK_NOW: LoopStep = { step: 'checkNow', retry: false };
 const AFTER_EVICTION: LoopStep = { step: 'evicted', retry: false };
 
-/** Returns the next state of a response, and the action to perform. Pure; see the table above. */
+/**
+ * Returns the next state of a response, and the action to perform. A pure function, which implements the table above.
+ */
 export function nextResponse(state: ResponseState, event: ResponseEvent): ResponseTransition {
   switch (state) {
     case 'met':

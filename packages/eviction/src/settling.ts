@@ -6,12 +6,15 @@ import type { Observation } from './observations.ts';
  * collections take long.
  */
 export const SETTLING_MS = 10_000;
-/** If the disk would be full within this time at the current rate, there is no wait. */
+/**
+ * If the disk would be full within this time at its current fill rate, eviction does not wait for removed data to
+ * become free.
+ */
 const HORIZON_MS = 30_000;
 
 /**
- * Returns whether eviction can wait for a disk that is still short of space after a removal. It cannot if the disk
- * keeps filling fast.
+ * Returns whether eviction can wait for a disk that is still short of space after a removal. Eviction cannot wait if
+ * the disk keeps filling fast.
  * @param before an earlier observation, from which the fill rate is calculated
  */
 export function maySettle(before: Observation, now: Observation): boolean {

@@ -46,7 +46,7 @@ export class StatsReader {
   }
 
   /**
-   * @param of `node` requests stats without pods, if the port supports that
+   * Requests stats from the port. @param of `node` requests stats without pods, if the port supports that
    * @returns `undefined` if there are no usable stats; {@link problem} then has the reason. @throws the signal's reason
    */
   async read(signal: AbortSignal, of: 'node' | 'pods' = 'pods'): Promise<StatsSnapshot | undefined> {
@@ -64,7 +64,7 @@ export class StatsReader {
       const faults = [...ofMemory, ...ofSignals];
       const times = [...observations.values()].flatMap(({ atMs }) => atMs ?? []);
       const newestMs = times.length === 0 ? undefined : Math.max(...times);
-      // The clock was set back, so the newest time is no longer meaningful.
+      // The clock was set back, so the time of the newest stats lies in the future and is dropped.
       if (this.#newestMs !== undefined && this.#newestMs > requestedAtMs) this.#newestMs = undefined;
       if (newestMs !== undefined && this.#newestMs !== undefined && newestMs < this.#newestMs) {
         this.#setProblem('the stats are older than the previous ones');

@@ -38,8 +38,8 @@ export function overStorageLimits(
 }
 
 /**
- * Evicts the pods one after another, then waits for all of them together. A pod that was evicted for a node shortage
- * while earlier pods were terminating is skipped. @throws the signal's reason
+ * Evicts the pods one after another, then waits for all of them together. Skips a pod that was evicted for a node
+ * shortage while earlier pods were terminating. @throws the signal's reason
  */
 export async function evictOverLimits(
   { pods, evictor, decisions, clock }: Pick<StorageLimitsParts, 'pods' | 'evictor' | 'decisions' | 'clock'>,

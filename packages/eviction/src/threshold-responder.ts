@@ -68,7 +68,7 @@ export interface ThresholdResponse {
   readonly stats: StatsSnapshot;
 }
 
-/** Data of one response; its state is that of {@link nextResponse}. */
+/** Data of the response to one threshold; {@link nextResponse} computes its state. */
 interface Attempt extends Pick<ResponseRequest, 'threshold' | 'actionable' | 'layout'> {
   /** Newest stats. */
   stats: StatsSnapshot;
@@ -83,9 +83,9 @@ interface Attempt extends Pick<ResponseRequest, 'threshold' | 'actionable' | 'la
 
 /**
  * Responds to one met threshold: removes dead containers and unused images and, if this does not free enough, evicts
- * one pod (N2; `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`).
- * {@link nextResponse} has the decisions; this class performs its actions. Long work runs in the background of the
- * control loop. Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
+ * one pod (N2; `reclaimNodeLevelResources` and `evictPod` of `pkg/kubelet/eviction/eviction_manager.go`). {@link
+ * nextResponse} makes the decisions; this class performs the actions. Long work runs in the background of the control
+ * loop. Metric: `kubelet_eviction_stats_age_seconds{eviction_signal}`.
  */
 export class ThresholdResponder {
   readonly #components: Components;
@@ -173,8 +173,8 @@ export class ThresholdResponder {
         return;
       }
       case 'joinEviction': {
-        // The pod is being evicted for a disk threshold or its own storage limit. Its termination will also relieve
-        // this shortage.
+        // The pod is being evicted for a disk threshold or its own storage limit. The termination of that pod will also
+        // relieve this shortage.
         const first = this.#firstCandidate(ranked);
         this.#shortenGracePeriod(threshold, (_cause, pod) => pod.metadata.uid === first?.pod.metadata.uid, signal);
         return;
@@ -201,7 +201,7 @@ export class ThresholdResponder {
     const earlier = settling.record(threshold, stats);
     attempt.before = earlier ?? stats;
     if (settling.maySettle(threshold, earlier, stats)) {
-      // When the settling time has passed, unused resources must be removed again before a pod is evicted.
+      // When the settling time has passed, unused resources must be removed once more before a pod is evicted.
       this.#removals.delete(threshold);
       return { type: 'assessed', maySettle: true, isRemovalDue: false };
     }

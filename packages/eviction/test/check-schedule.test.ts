@@ -25,7 +25,11 @@ test.each<[string, Partial<CheckSchedule>, number]>([
   ['the next period, if the grace period has ended', { firstMetAt: metSince(soft, 16_000) }, 9000],
   ['the next period, if a hard threshold is met', { firstMetAt: metSince(hard, 21_000) }, 9000],
   ['a second, if newer stats are needed', { needsNewerStats: true }, 1000],
-  ['a second, even if another reason allows more', { needsNewerStats: true, maxDelayMs: 500 }, 1000],
+  [
+    'a second, if newer stats are needed, even if the maximum delay is shorter',
+    { needsNewerStats: true, maxDelayMs: 500 },
+    1000,
+  ],
   ['the maximum delay', { maxDelayMs: 2000 }, 2000],
 ])('the next check is due after %s', (_name, facts, expected) => {
   expect(nextCheckInMs({ ...IDLE, ...facts })).toBe(expected);

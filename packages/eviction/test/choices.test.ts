@@ -80,7 +80,7 @@ describe('eviction thresholds', () => {
     [149, false, true],
     [150, false, false],
   ])(
-    'a threshold of 100 with a minimum reclaim of 50 at %d available: met, and met with minimum reclaim',
+    'with %d available, a threshold of 100 is met: %s, and with a minimum reclaim of 50 it is met: %s',
     (left, met, withReclaim) => {
       expect([isMet(hard, of(left), false), isMet(hard, of(left), true)]).toEqual([met, withReclaim]);
     },
@@ -208,13 +208,13 @@ describe('nextPressure and withNewerObservations', () => {
 describe('gracePeriodSeconds', () => {
   test.each([
     ['one second for a hard threshold', hard, 60, 30, 1],
-    ['its own grace period for a soft threshold', soft, 60, 30, 30],
+    ["the pod's own grace period for a soft threshold", soft, 60, 30, 30],
     ['at most the maximum for a soft threshold', soft, 10, 30, 10],
     ['the maximum if the pod has no grace period', soft, 10, undefined, 10],
     ['one second if the maximum is 0', soft, 0, 30, 1],
-    ['its own grace period if the maximum is negative', soft, -1, 300, 300],
+    ["the pod's own grace period if the maximum is negative", soft, -1, 300, 300],
     ['one second if the pod has no grace period and the maximum is negative', soft, -1, undefined, 1],
-  ])('gracePeriodSeconds of a victim: %s', (_title, threshold, maxPodGracePeriodSeconds, own, expected) => {
+  ])('gracePeriodSeconds of an evicted pod is $4: %s', (_title, threshold, maxPodGracePeriodSeconds, own, expected) => {
     const spec = { containers: [], ...(own !== undefined && { terminationGracePeriodSeconds: own }) };
     expect(gracePeriodSeconds({ spec }, threshold, { maxPodGracePeriodSeconds })).toBe(expected);
   });

@@ -10,10 +10,10 @@ const DISK = { perSecond: 2 * GI, quietMs: 1000 };
 
 describe('plannedGaugeReadMs', () => {
   test.each([
-    // Far above the threshold, the next reading is in 10 s, at any observed speed.
+    // Far above the threshold, the next reading is in 10 s, however fast the space decreases.
     [500 * GI, 0, 10_000],
     [500 * GI, GI, 10_000],
-    // Near the threshold, without a decrease.
+    // Near the threshold, the next reading is planned by the maximum fill rate while the space does not decrease.
     [10 * GI, 0, 5000],
     [1 * GI, 0, 1000],
     [0, 0, 1000],
@@ -93,10 +93,10 @@ describe('disk gauges', () => {
   test('reads each disk once per round while the disks are far from their thresholds', async () => {
     start();
     await world.clock.advance(60_000);
-    // The start takes one more summary, before the disk layout is known.
+    // At the start, the manager reads one more summary before the disk layout is known.
     const rounds = world.summaries - 1;
     expect(rounds).toBe(7);
-    // The two thresholds belong to two disks.
+    // Each round reads two disks, because each of the two thresholds belongs to another disk.
     expect(asked).toHaveLength(2 * rounds);
     expect(new Set(asked)).toEqual(new Set([PLACES.nodefs, PLACES.imagefs]));
   });
@@ -142,7 +142,7 @@ describe('disk gauges', () => {
     await world.clock.advance(15_000);
     expect(world.summaries).toBe(3);
     world.memory.available = 90 * MI;
-    // This covers the rest of the interval and the second that the disks have to answer.
+    // 1.8 s include the rest of the interval between two checks, and the second that the disks have to respond.
     await world.clock.advance(1800);
     expect(world.log).toEqual(['kill hog', 'gone hog']);
   });

@@ -52,7 +52,7 @@ describe('eviction manager: node without pressure', () => {
     const { asked, stats } = nodeAlone();
     start(world.manager(HARD, {}, { stats }));
     await world.clock.advance(35_000);
-    // The start takes one more summary, for the disks, once the disk layout is known.
+    // At the start, the manager reads one more summary for the disks, once the disk layout is known.
     expect(asked).toEqual(['node', 'node', 'node', 'node', 'node']);
     world.memory.available = 90 * MI;
     await world.clock.advance(10_000);
@@ -68,7 +68,8 @@ describe('eviction manager: node without pressure', () => {
     start(world.manager(withMinimum, {}, { stats }));
     world.memory.available = 90 * MI;
     await world.clock.advance(40_000);
-    // 140 MiB are above the threshold, and below the threshold plus the minimum reclaim.
+    // After the first eviction, 140 MiB are available: more than the threshold, but less than the threshold plus the
+    // minimum reclaim.
     expect(world.log).toEqual(['kill a', 'gone a', 'kill b', 'gone b']);
   });
 
@@ -89,7 +90,7 @@ describe('eviction manager: node without pressure', () => {
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'gone writer']);
   });
 
-  test('with low disk and nothing to reclaim, takes pod stats before it chooses a victim', async () => {
+  test('with low disk and nothing to reclaim, takes pod stats before it chooses a pod', async () => {
     const { asked, stats } = nodeAlone();
     world.layout = { dedicatedImageFs: true, splitContainerFs: false };
     world.pods = ['quiet', 'writer'].map((name) => makePod(name));
@@ -162,7 +163,7 @@ describe('eviction manager: low memory', () => {
     expect(manager.explain().decisions[0]?.ranked.map(({ name }) => name)).toEqual(['big', 'middle', 'small']);
   });
 
-  test('N2: evicts the next pod only after the previous victim is gone, and chooses by new stats', async () => {
+  test('N2: evicts the next pod only after the previously evicted pod is gone, and chooses by new stats', async () => {
     threePods();
     const { promise, resolve } = Promise.withResolvers<void>();
     world.kill = async (pod) => {
@@ -195,7 +196,7 @@ describe('eviction manager: low memory', () => {
     world.memory.available = 90 * MI;
     await world.clock.advance(10_000);
     expect(world.log).toEqual(['kill big', 'gone big']);
-    // For a minute, the stats describe the moment at which the victim stopped.
+    // For a minute, the stats describe the moment at which the evicted pod stopped.
     world.memory.available = 90 * MI;
     const old = world.truth(goneAtMs);
     world.summary = async () => old;
@@ -206,7 +207,7 @@ describe('eviction manager: low memory', () => {
     expect(world.log).toEqual(['kill big', 'gone big', 'kill middle', 'gone middle']);
   });
 
-  test('N2: after a restart between choice and kill, evicts again only by new stats', async () => {
+  test('N2: a newly started manager evicts no pod by stats from before its start', async () => {
     threePods();
     world.memory.available = 90 * MI;
     await world.clock.advance(60_000);
@@ -254,7 +255,7 @@ describe('eviction manager: low memory', () => {
     expect(world.log).toEqual(['kill big', 'kill middle', 'gone middle']);
   });
 
-  test('gives up a kill that hangs', async () => {
+  test('stops waiting for a kill that hangs', async () => {
     threePods();
     world.kill = (pod) => (pod.metadata.name === 'big' ? new Promise(() => {}) : Promise.resolve(world.gone(pod)));
     start(world.manager(HARD));
@@ -317,7 +318,8 @@ test('evicts pods until the minimum reclaim is reached', async () => {
   start(world.manager({ ...HARD, evictionMinimumReclaim: { 'memory.available': '350Mi' } }));
   world.memory.available = 90 * MI;
   await world.clock.advance(20_000);
-  // 390 MiB are above the threshold, and below the threshold plus the minimum reclaim.
+  // After the first eviction, 390 MiB are available: more than the threshold, but less than the threshold plus the
+  // minimum reclaim.
   expect(world.log).toEqual(['kill big', 'gone big', 'kill middle', 'gone middle']);
 });
 
@@ -632,7 +634,7 @@ test('evicts for memory while the disk layout is unknown', async () => {
   expect(world.log).toEqual(['kill big', 'gone big']);
 });
 
-describe('N2: disk layout unknown', () => {
+describe('N2: eviction while the disk layout is unknown', () => {
   const hang = () => {
     const answer = Promise.withResolvers<typeof ONE_DISK>();
     let asked = 0;
@@ -645,7 +647,7 @@ describe('N2: disk layout unknown', () => {
   };
   const BOTH = { evictionHard: { ...HARD.evictionHard, ...DISK.evictionHard } };
 
-  test('N2: evicts for memory immediately and at the normal pace while the disk layout query hangs', async () => {
+  test('N2: checks memory once per period, and evicts for it, while the disk layout query hangs', async () => {
     threePods();
     const { disks, asked } = hang();
     start(world.manager(BOTH, { statsTimeoutMs: 30_000 }, { disks }));
@@ -671,7 +673,7 @@ describe('N2: disk layout unknown', () => {
     expect(world.log).toEqual(['kill big', 'gone big']);
   });
 
-  test('N2: gives up a disk layout query that hangs and repeats it', async () => {
+  test('N2: stops waiting for a disk layout query that hangs, and repeats the query', async () => {
     let asked = 0;
     const layout = () => (++asked === 1 ? new Promise<never>(() => {}) : Promise.resolve(ONE_DISK));
     const manager = start(world.manager(DISK, { statsTimeoutMs: 15_000 }, { disks: { layout } }));
@@ -895,7 +897,7 @@ describe('eviction manager: gauges', () => {
   const gauge = (perSecond = 1000 * MI): Gauge => ({
     signal: 'memory.available',
     perSecond,
-    // The gauge also counts another, constant amount.
+    // The gauge exceeds the available memory by a constant amount.
     available: async () => world.memory.available + 7 * MI,
   });
 
@@ -903,7 +905,7 @@ describe('eviction manager: gauges', () => {
     let reads = 0;
     const available = async (): Promise<number> => {
       reads += 1;
-      // Makes an endless loop fail instead of hanging the test.
+      // After a thousand reads the gauge hangs, so that an endless loop fails instead of blocking the test.
       if (reads > 1000) await new Promise(() => {});
       return world.memory.available;
     };
@@ -1036,7 +1038,7 @@ describe('eviction manager: new thresholds while it runs', () => {
     expect(manager.pressure().memory).toBe(false);
   });
 
-  test('keeps everything if an option is invalid', async () => {
+  test('keeps the old thresholds and limits if a new option is invalid', async () => {
     threePods();
     const manager = start(world.manager(HARD));
     expect(() => manager.update({ thresholds: [], pressureTransitionMs: -1 })).toThrow('must not be negative');

@@ -73,7 +73,7 @@ describe('eviction manager: reclaim for a disk that hangs', () => {
     expect(manager.pressure()).toEqual({ memory: true, disk: true, pid: false });
     await world.clock.advance(80 * SECOND);
     expect(world.log).toEqual(['images', 'kill hog', 'gone hog']);
-    // The removal timed out and did not free enough.
+    // By now, the image removal has timed out and has not freed enough space.
     await world.clock.advance(30 * SECOND);
     expect(world.log.slice(3, 5)).toEqual(['kill writer', 'gone writer']);
   });
@@ -135,7 +135,7 @@ test('N2: repeats the reclaim when the disk is short again, even if the stats af
   world.onReclaim = (what) => {
     if (what !== 'images' || world.summary !== undefined) return;
     world.disk.available = 500 * MI;
-    // The first stats after the removal are lost.
+    // The request for the first stats after the removal fails.
     world.summary = async () => {
       world.summary = undefined;
       throw new Error('away');
@@ -157,7 +157,7 @@ test('N2: removes images before pods are evicted once all pods are known, even i
   world.onReclaim = () => {
     if (world.arePodsKnown) return;
     world.arePodsKnown = true;
-    // The first stats after the removal are lost.
+    // The request for the first stats after the removal fails.
     world.summary = async () => {
       world.summary = undefined;
       throw new Error('away');
@@ -167,12 +167,12 @@ test('N2: removes images before pods are evicted once all pods are known, even i
   expect(world.log.slice(0, 4)).toEqual(['containers', 'containers', 'images', 'kill writer']);
 });
 
-describe('eviction manager: a disk victim that does not stop', () => {
+describe('eviction manager: pod that was evicted for a disk and does not stop', () => {
   beforeEach(() => {
     world.kill = (pod) => (pod.metadata.name === 'writer' ? never() : Promise.resolve(world.gone(pod)));
   });
 
-  test('N2: a disk victim that does not stop blocks further evictions for the disk but not evictions for memory', async () => {
+  test('N2: a pod that does not stop after a disk eviction blocks further disk evictions, but no memory evictions', async () => {
     const manager = start(world.manager(BOTH));
     await world.clock.advance(1 * SECOND);
     world.disk.available = 50 * MI;
@@ -182,7 +182,7 @@ describe('eviction manager: a disk victim that does not stop', () => {
     await world.clock.advance(10 * SECOND);
     expect(world.log).toEqual(['containers', 'images', 'kill writer', 'kill hog', 'gone hog']);
     expect(manager.pressure().memory).toBe(true);
-    // The victim has up to a minute to stop, and its disk space has half a minute more to become free.
+    // The evicted pod has up to a minute to stop, and its disk space has half a minute more to become free.
     await world.clock.advance(60 * SECOND);
     expect(world.log.slice(5)).toEqual([]);
     await world.clock.advance(20 * SECOND);
@@ -192,7 +192,7 @@ describe('eviction manager: a disk victim that does not stop', () => {
     expect(world.log.slice(7)).toEqual(['containers', 'images', 'kill other', 'gone other']);
   });
 
-  test('N2: a disk victim that does not stop blocks evictions for memory if the victim is also the first candidate for memory', async () => {
+  test('N2: a pod that does not stop after a disk eviction blocks memory evictions if it is the first candidate', async () => {
     world.stats = world.stats.map((stats) => (stats.podRef.name === 'writer' ? usage(makePod('writer'), 600) : stats));
     start(world.manager(BOTH));
     await world.clock.advance(1 * SECOND);
@@ -206,7 +206,7 @@ describe('eviction manager: a disk victim that does not stop', () => {
   });
 });
 
-test('N2: a disk victim that is terminating gracefully gets one second if a hard memory threshold would select the same pod', async () => {
+test('N2: a pod evicted for a disk gets one second if a hard memory threshold would select it while it terminates', async () => {
   const writer = makePod('writer', { terminationGracePeriodSeconds: 600 });
   world.pods = [writer, ...world.pods.slice(1)];
   world.stats = world.stats.map((stats) => (stats.podRef.name === 'writer' ? usage(writer, 600) : stats));
@@ -320,7 +320,7 @@ test('N2: does not evict a pod over its limit again if the pod was evicted for m
   expect(world.log.filter((what) => what === 'kill two')).toHaveLength(1);
 });
 
-describe('eviction manager: a victim with a long grace period', () => {
+describe('eviction manager: evicted pod with a long grace period', () => {
   const SOFT = {
     evictionSoft: { 'memory.available': '300Mi' },
     evictionSoftGracePeriodMs: { 'memory.available': 5 * SECOND },
@@ -351,7 +351,7 @@ describe('eviction manager: a victim with a long grace period', () => {
     expect(graces()).toEqual(['hog 600', 'hog 1']);
   }
 
-  test('N2: waits for a victim whose grace period was shortened no longer than for a victim that started with the short period', async () => {
+  test('N2: waits for a pod with a shortened grace period no longer than for a pod that got the short one at first', async () => {
     world.kill = async (pod) => {
       if (pod.metadata.name !== 'hog') return world.gone(pod);
       if (world.kills.at(-1)?.how.gracePeriodSeconds !== 1) return await never();
@@ -359,12 +359,12 @@ describe('eviction manager: a victim with a long grace period', () => {
       throw new Error('timeout waiting to kill pod');
     };
     await hurried(world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 }));
-    // The victim has ten seconds to stop, and half a minute to be gone.
+    // The evicted pod has ten seconds to stop, and half a minute to be gone.
     await world.clock.advance(55 * SECOND);
     expect(graces()[2]).toBe('writer 1');
   });
 
-  test('N2: shortens the grace period of a victim when a hard threshold is met and evicts no other pod instead', async () => {
+  test('N2: shortens the grace period of an evicted pod when a hard threshold is met, and evicts no other pod', async () => {
     const manager = world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 });
     await hurried(manager);
     expect(world.log).toEqual(['kill hog', 'kill hog', 'gone hog']);
@@ -374,7 +374,7 @@ describe('eviction manager: a victim with a long grace period', () => {
     expect(world.metrics.text()).toContain('kubelet_evictions{eviction_signal="memory.available"} 1');
   });
 
-  test('N2: a victim with a long grace period blocks neither evictions for a disk nor updates of conditions', async () => {
+  test('N2: an evicted pod with a long grace period blocks neither evictions for a disk nor updates of conditions', async () => {
     const manager = start(world.manager({ ...SOFT, ...BOTH }, { maxPodGracePeriodSeconds: 600 }));
     await world.clock.advance(1 * SECOND);
     world.memory.available = 250 * MI;

@@ -24,11 +24,14 @@ describe('withPlausibleMemory on a machine of 100 bytes', () => {
     ['the cgroup of all pods', summary(1, 101, 1, 1), [true, false, true, true], ['group pods']],
     ['a pod', summary(1, 1, 101, 1), [true, true, false, true], ['pod default/p']],
     ['a container', summary(1, 1, 1, 101), [true, true, true, false], ['container c of pod p']],
-  ])("withPlausibleMemory drops and names working sets above the machine's memory: %s", (_, given, kept, named) => {
-    const { summary: plausible, faults } = withPlausibleMemory(given, 100);
-    expect(left(plausible)).toEqual(kept);
-    expect(faults.map((fault) => fault.split(':')[0])).toEqual(named);
-  });
+  ])(
+    "withPlausibleMemory drops working sets above the machine's memory, of %s, and names them",
+    (_, given, kept, named) => {
+      const { summary: plausible, faults } = withPlausibleMemory(given, 100);
+      expect(left(plausible)).toEqual(kept);
+      expect(faults.map((fault) => fault.split(':')[0])).toEqual(named);
+    },
+  );
 
   test.each([undefined, 0, Number.NaN])(
     "withPlausibleMemory keeps all working sets if the machine's memory is unknown (%s)",

@@ -12,12 +12,9 @@ describe('isRemovalDue', () => {
     ['the stats show a removal of more kinds', ['containers'], ['containers', 'images'], true, false],
     ['the stats show a removal that kept images', ['containers', 'images'], ['containers'], true, true],
     ['the stats show a measurement, and nothing can be removed', [], [], true, false],
-  ])(
-    'N2: whether dead containers and images must be removed if %s: $4',
-    (_name, kinds, shown, measuresUsage, expected) => {
-      expect(isRemovalDue(kinds, shown, measuresUsage)).toBe(expected);
-    },
-  );
+  ])('N2: isRemovalDue returns $4 if %s', (_name, kinds, shown, measuresUsage, expected) => {
+    expect(isRemovalDue(kinds, shown, measuresUsage)).toBe(expected);
+  });
 });
 
 describe('showsEffect', () => {
@@ -28,7 +25,7 @@ describe('showsEffect', () => {
     ['from the end of the removal', 1000, true],
     ['older', 999, false],
     ['without a time', undefined, false],
-  ])('N2: whether stats that are %s show the effect of a removal: $2', (_name, atMs, expected) => {
+  ])('N2: showsEffect returns $2 for a removal and stats that are %s', (_name, atMs, expected) => {
     const observations = new Map([['nodefs.available', observed(atMs)]] as const);
     expect(showsEffect({ endedAtMs: 1000 }, { signal: 'nodefs.available' }, { observations })).toBe(expected);
     expect(showsEffect({ endedAtMs: 1000 }, { signal: 'imagefs.available' }, { observations })).toBe(false);

@@ -11,7 +11,9 @@ const choiceChecked = (keepsImages: boolean, maySettle: boolean): ResponseEvent 
 });
 const ranked = (candidate: 'beingEvicted' | 'none' | 'found'): ResponseEvent => ({ type: 'ranked', candidate });
 
-/** All rows of the table in `response-state.ts`, with every combination of the facts that a row leaves open. */
+/**
+ * All rows of the table in `response-state.ts`, once for each value of a fact that the table's row does not mention.
+ */
 const ROWS: readonly (readonly [string, ResponseState, ResponseEvent, ResponseState, string, string])[] = [
   ['shortens grace periods while its lane works', 'working', round(true), 'working', 'shortenGracePeriod', 'next'],
   [
@@ -56,11 +58,14 @@ const ROWS: readonly (readonly [string, ResponseState, ResponseEvent, ResponseSt
 ];
 
 describe('nextResponse', () => {
-  test.each(ROWS)('N2: the response to a threshold %s', (_name, state, event, nextState, action, loop) => {
-    const next = nextResponse(state, event);
-    const { step = '', retry = false } = next.loop ?? {};
-    expect([next.state, next.action, retry ? `${step} retry` : step]).toEqual([nextState, action, loop]);
-  });
+  test.each(ROWS)(
+    'N2: from the state $1, the response to a threshold %s and its next state is $3',
+    (_name, state, event, nextState, action, loop) => {
+      const next = nextResponse(state, event);
+      const { step = '', retry = false } = next.loop ?? {};
+      expect([next.state, next.action, retry ? `${step} retry` : step]).toEqual([nextState, action, loop]);
+    },
+  );
 
   test('the response to a threshold does not change for events that the table does not list', () => {
     const states: readonly ResponseState[] = ['met', 'working', 'removed', 'choosing', 'resolved'];

@@ -130,7 +130,7 @@ describe('parseThresholds', () => {
   });
 });
 
-// As `signalToResource` and `signalToNodeCondition` of upstream.
+// The rows equal upstream's `signalToResource` and `signalToNodeCondition`.
 test.each<[Signal, string, string]>([
   ['memory.available', 'memory', 'MemoryPressure'],
   ['allocatableMemory.available', 'memory', 'MemoryPressure'],
@@ -182,10 +182,13 @@ describe('diskPartsOf and reclaimsOf', () => {
     ['nodefs.available', SPLIT, 'logs volumes rootfs', 'containers'],
     ['imagefs.available', SPLIT, 'images', 'images'],
     ['containerfs.inodesFree', SPLIT, 'logs volumes rootfs', 'containers'],
-  ])('counted disk parts and reclaim steps of %s with layout %j', (signal, layout, parts, reclaims) => {
-    expect(diskPartsOf(signal, layout).join(' ')).toBe(parts);
-    expect(reclaimsOf(signal, layout).join(' ')).toBe(reclaims);
-  });
+  ])(
+    'for signal %s and disk layout %j, pods are ranked by their %j, and a reclaim removes %j',
+    (signal, layout, parts, reclaims) => {
+      expect(diskPartsOf(signal, layout).join(' ')).toBe(parts);
+      expect(reclaimsOf(signal, layout).join(' ')).toBe(reclaims);
+    },
+  );
 
   test.each<Signal>(['memory.available', 'allocatableMemory.available', 'pid.available'])(
     'no reclaim step exists for %s',
@@ -433,7 +436,7 @@ describe('storageViolation', () => {
     ],
     ['a container at its limit', limited('1Mi'), container(MI - 1, 1), undefined],
     ['a pod without limits', makePod('pod'), container(9 * MI, 9 * MI), undefined],
-  ])('storageViolation of %s', (_title, pod, stats, message) => {
+  ])('storageViolation of %s returns the message: $3', (_title, pod, stats, message) => {
     expect(storageViolation(pod, podStats(pod, stats))?.message).toBe(message);
   });
 
@@ -475,32 +478,62 @@ describe('admitUnderPressure', () => {
   const burstable = makePod('pod', asking({ cpu: '1' }));
 
   test.each<[string, Pod, Parameters<typeof admitUnderPressure>[1], boolean]>([
-    ['a pod without node pressure', makePod('pod'), [], true],
+    ['a BestEffort pod without node pressure', makePod('pod'), [], true],
     ['a BestEffort pod under memory pressure', makePod('pod'), ['MemoryPressure'], false],
     ['a Burstable pod under memory pressure', burstable, ['MemoryPressure'], true],
     ['a Burstable pod under memory and disk pressure', burstable, ['MemoryPressure', 'DiskPressure'], false],
-    ['another pod under disk pressure', burstable, ['DiskPressure'], false],
-    ['another pod under a lack of process ids', burstable, ['PIDPressure'], false],
-    ['a critical pod', makePod('pod', { priority: 2e9 }), ['DiskPressure'], true],
+    ['a Burstable pod under disk pressure', burstable, ['DiskPressure'], false],
+    ['a Burstable pod under PID pressure', burstable, ['PIDPressure'], false],
+    ['a critical pod under disk pressure', makePod('pod', { priority: 2e9 }), ['DiskPressure'], true],
     [
-      'who tolerates the taint',
+      'a BestEffort pod that tolerates the taint, under memory pressure',
       tolerating({ key, operator: 'Exists', effect: 'NoSchedule' }),
       ['MemoryPressure'],
       true,
     ],
-    ['who tolerates everything', tolerating({ operator: 'Exists' }), ['MemoryPressure'], true],
-    ['who tolerates the taint by its value', tolerating({ key }), ['MemoryPressure'], true],
-    ['who tolerates another value', tolerating({ key, value: 'x' }), ['MemoryPressure'], false],
     [
-      'who tolerates another effect',
+      'a BestEffort pod that tolerates everything, under memory pressure',
+      tolerating({ operator: 'Exists' }),
+      ['MemoryPressure'],
+      true,
+    ],
+    [
+      'a BestEffort pod that tolerates the taint with an empty value, under memory pressure',
+      tolerating({ key }),
+      ['MemoryPressure'],
+      true,
+    ],
+    [
+      'a BestEffort pod that tolerates another value of the taint, under memory pressure',
+      tolerating({ key, value: 'x' }),
+      ['MemoryPressure'],
+      false,
+    ],
+    [
+      'a BestEffort pod that tolerates another effect of the taint, under memory pressure',
       tolerating({ key, operator: 'Exists', effect: 'NoExecute' }),
       ['MemoryPressure'],
       false,
     ],
-    ['who tolerates another taint', tolerating({ key: 'other', operator: 'Exists' }), ['MemoryPressure'], false],
-    ['who compares numbers', tolerating({ key, operator: 'Lt', value: '5' }), ['MemoryPressure'], false],
-    ['who tolerates it under disk pressure', tolerating({ operator: 'Exists' }), ['DiskPressure'], false],
-  ])('admitUnderPressure for %s: $3', (_title, pod, conditions, admit) => {
+    [
+      'a BestEffort pod that tolerates another taint, under memory pressure',
+      tolerating({ key: 'other', operator: 'Exists' }),
+      ['MemoryPressure'],
+      false,
+    ],
+    [
+      'a BestEffort pod that tolerates the taint with the operator Lt, under memory pressure',
+      tolerating({ key, operator: 'Lt', value: '5' }),
+      ['MemoryPressure'],
+      false,
+    ],
+    [
+      'a BestEffort pod that tolerates everything, under disk pressure',
+      tolerating({ operator: 'Exists' }),
+      ['DiskPressure'],
+      false,
+    ],
+  ])('admitUnderPressure admits %s: $3', (_title, pod, conditions, admit) => {
     const verdict = admitUnderPressure(pod, conditions);
     expect(verdict.admit).toBe(admit);
     if (!verdict.admit) {

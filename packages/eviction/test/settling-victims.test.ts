@@ -6,7 +6,7 @@ import { asking, files, MI, makePod, podStats, World } from './world.ts';
 const SECOND = 1000;
 const DISK = { evictionHard: { 'nodefs.available': '10%' } };
 
-describe('N2: disk space of a victim has time to become free', () => {
+describe('N2: wait until the disk space of an evicted pod is free', () => {
   let world: World;
   let stop: () => Promise<void>;
 
@@ -21,7 +21,7 @@ describe('N2: disk space of a victim has time to become free', () => {
 
   afterEach(() => stop());
 
-  /** The disk is short, and a round detects that in its first second. */
+  /** Makes the disk short of space; a round detects this in its first second. */
   const short = async (): Promise<void> => {
     await world.clock.advance(9 * SECOND);
     world.disk.available = 90 * MI;
@@ -32,7 +32,7 @@ describe('N2: disk space of a victim has time to become free', () => {
     await world.clock.advance(1 * SECOND);
   };
 
-  test("N2: waits for a victim's disk space even if the victim wrote more while it stopped", async () => {
+  test("N2: waits for an evicted pod's disk space even if the pod wrote more while it stopped", async () => {
     begin();
     world.kill = async (pod) => {
       await sleep(world.clock, 1 * SECOND);
@@ -47,7 +47,7 @@ describe('N2: disk space of a victim has time to become free', () => {
     expect(world.killed()).toEqual(['writer']);
   });
 
-  test("N2: waits for a victim's disk space if the victim was evicted for its own local storage limit", async () => {
+  test("N2: waits for an evicted pod's disk space if the pod was evicted for its own local storage limit", async () => {
     begin({ 'ephemeral-storage': '200Mi' });
     await short();
     expect(world.killed()).toEqual(['writer']);
@@ -58,7 +58,7 @@ describe('N2: disk space of a victim has time to become free', () => {
     expect(world.killed()).toEqual(['writer']);
   });
 
-  test("N2: waits for a victim's disk space if stats are missing in between", async () => {
+  test("N2: waits for an evicted pod's disk space if stats are missing in between", async () => {
     begin();
     await short();
     await world.clock.advance(1 * SECOND);
@@ -73,7 +73,7 @@ describe('N2: disk space of a victim has time to become free', () => {
     expect(world.killed()).toEqual(['writer']);
   });
 
-  test("N2: waits for a victim's disk space if the removal of containers finally failed", async () => {
+  test("N2: waits for an evicted pod's disk space even if the removal of dead containers fails", async () => {
     begin();
     world.onReclaim = (what) => {
       if (what === 'containers') throw new Error('sandboxes could not be listed');
@@ -85,7 +85,7 @@ describe('N2: disk space of a victim has time to become free', () => {
     expect(world.killed()).toEqual(['writer']);
   });
 
-  test("N2: takes new disk stats after the wait for a victim's disk space, however long the reclaim took", async () => {
+  test("N2: takes new disk stats after the wait for an evicted pod's disk space, however long the reclaim took", async () => {
     begin();
     world.deadContainers = 1;
     world.reclaimMs = 6 * SECOND;

@@ -16,18 +16,18 @@ describe('maySettle', () => {
     ['the available space increased', left(90, 0), left(95, 1000), true],
     ['the available space lasts for more than half a minute', left(93, 0), left(90.5, 1000), true],
     ['the available space lasts for exactly half a minute', left(93, 0), left(90, 1000), false],
-    ['it lasts for a millisecond more', left(30_002, 0), left(30_001, 1), true],
-    ['all of it has gone in a millisecond', left(90, 0), left(0, 1), false],
-    ['it lasts for a second', left(90, 0), left(45, 1000), false],
-    ['the same takes ten times as long', left(93, 0), left(90, 10_000), true],
-    ['nothing is left', left(1, 0), left(0, 1000), false],
-    ['nothing is left, and it was a single byte', left(1 / MI, 0), left(0, 1000), false],
-    ['nothing is left, and nothing was', left(0, 0), left(0, 1000), true],
-    ['both are of one instant', left(90, 1000), left(45, 1000), true],
-    ['it is not told when it was so', left(90, undefined), left(45, undefined), true],
-    ['it is not told when it was so before', left(90, undefined), left(45, 1), true],
-    ['it is not told when it is so', left(90, 0), left(45, undefined), true],
-  ])('maySettle if %s: $3', (_what, before, now, may) => {
+    ['the available space lasts for a millisecond more than half a minute', left(30_002, 0), left(30_001, 1), true],
+    ['all available space was used up in a millisecond', left(90, 0), left(0, 1), false],
+    ['the available space lasts for a second', left(90, 0), left(45, 1000), false],
+    ['the available space lasts for ten times as long as half a minute', left(93, 0), left(90, 10_000), true],
+    ['no space is left', left(1, 0), left(0, 1000), false],
+    ['no space is left, after a single byte was left', left(1 / MI, 0), left(0, 1000), false],
+    ['no space is left, and none was left before', left(0, 0), left(0, 1000), true],
+    ['both observations have the same time', left(90, 1000), left(45, 1000), true],
+    ['neither observation has a time', left(90, undefined), left(45, undefined), true],
+    ['the earlier observation has no time', left(90, undefined), left(45, 1), true],
+    ['the later observation has no time', left(90, 0), left(45, undefined), true],
+  ])('maySettle returns $3 if %s', (_what, before, now, may) => {
     expect(maySettle(before, now)).toBe(may);
   });
 });
@@ -48,7 +48,7 @@ describe('N2: disk space becomes free some time after a reclaim or an eviction',
 
   afterEach(() => stop());
 
-  /** The disk is short, and a round detects that in its first second. */
+  /** Makes the disk short of space; a round detects this in its first second. */
   const short = async (): Promise<void> => {
     await world.clock.advance(9 * SECOND);
     world.disk.available = 90 * MI;
@@ -65,7 +65,7 @@ describe('N2: disk space becomes free some time after a reclaim or an eviction',
     expect(world.log).toEqual(['containers', 'images']);
   });
 
-  test('N2: evicts no second pod if the space of the first victim becomes free later', async () => {
+  test('N2: evicts no second pod if the space of the first evicted pod becomes free later', async () => {
     await short();
     expect(world.killed()).toEqual(['writer']);
     await world.clock.advance(9 * SECOND);

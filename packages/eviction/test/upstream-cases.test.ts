@@ -176,9 +176,15 @@ describe("evictionMessage: upstream's test cases", () => {
       ],
       [],
     ],
-    ['an init container does', [['init1', 100]], [['regular1', 200]], [['init1', 150]], ['init1 150Mi 100Mi']],
     [
-      'a sidecar does',
+      'an init container exceeds its request',
+      [['init1', 100]],
+      [['regular1', 200]],
+      [['init1', 150]],
+      ['init1 150Mi 100Mi'],
+    ],
+    [
+      'a sidecar exceeds its request',
       [
         ['side1', 200],
         ['side2', 200],
@@ -192,7 +198,7 @@ describe("evictionMessage: upstream's test cases", () => {
       ['side1 250Mi 200Mi'],
     ],
     [
-      'an ephemeral container does',
+      'an ephemeral container uses memory without a request',
       [],
       [['regular1', 200]],
       [
@@ -202,7 +208,7 @@ describe("evictionMessage: upstream's test cases", () => {
       [],
     ],
     [
-      'several, some of which ask for nothing',
+      'several containers exceed their requests, and some have none',
       [
         ['init1', 100],
         ['side1', 0],

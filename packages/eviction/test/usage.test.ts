@@ -75,7 +75,7 @@ describe('diskUsage and memoryUsage', () => {
     [['logs'] as const, '8Ki', '8k'],
     [['volumes'] as const, '96Ki', '96k'],
     [['images', 'rootfs', 'logs', 'volumes'] as const, '106Ki', '106k'],
-  ])('diskUsage of the parts %j of a pod', (parts, inBytes, inInodes) => {
+  ])('diskUsage of the parts %j of a pod is %s bytes and %s inodes', (parts, inBytes, inInodes) => {
     expect(String(diskUsage(pod, stats, parts, 'ephemeral-storage'))).toBe(inBytes);
     expect(String(diskUsage(pod, stats, parts, 'inodes'))).toBe(inInodes);
   });
@@ -93,15 +93,15 @@ describe('storageViolation', () => {
     storageViolation(pod, podStats(pod, stats))?.signal;
 
   test.each<[string, Partial<EvictionPodStats>, string | undefined]>([
-    ['a pod exactly at its limit: none', { 'ephemeral-storage': files(100) }, undefined],
+    ['a pod exactly at its limit', { 'ephemeral-storage': files(100) }, undefined],
     ['a pod above its limit', { 'ephemeral-storage': files(101) }, 'ephemeralpodfs.limit'],
-    ['a pod without stats: none', {}, undefined],
+    ['a pod without stats', {}, undefined],
     [
       'a container above its own limit',
       { containers: [{ name: 'main', logs: files(101) }] },
       'ephemeralcontainerfs.limit',
     ],
-  ])('storageViolation for %s', (_title, stats, expected) => {
+  ])('the storageViolation of %s has the signal $2', (_title, stats, expected) => {
     expect(signalOf(limited, stats)).toBe(expected);
   });
 

@@ -26,7 +26,7 @@ export function makePod(name: string, spec: Partial<Pod['spec']> = {}, metadata:
   });
 }
 
-/** Returns a spec part with resources for the one container. */
+/** Returns the `containers` of a pod spec: one container, `main`, with these requests and limits. */
 export function asking(requests: Record<string, string>, limits: Record<string, string> = {}): Partial<Pod['spec']> {
   return { containers: [{ name: 'main', image: 'busybox', resources: { requests, limits } }] };
 }
@@ -63,9 +63,9 @@ export class World {
   /** Actions in order. */
   readonly log: string[] = [];
   readonly kills: { readonly pod: Pod; readonly how: EvictionKill }[] = [];
-  /** Performs a kill. By default it completes immediately and frees the pod's memory. */
+  /** Performs a kill. By default, a kill completes immediately and frees the pod's memory. */
   kill: (pod: Pod, signal: AbortSignal) => Promise<void> = async (pod) => this.gone(pod);
-  /** Returns the stats. If absent, the stats are the true state. */
+  /** Returns the stats. If absent, the stats show the true state of the node. */
   summary: ((signal: AbortSignal) => Promise<EvictionSummary>) | undefined;
   summaries = 0;
   onReclaim: (what: string) => void = () => {};

@@ -2,7 +2,7 @@ import { type FileStat, type ForeignFiles, isMissing } from '@node-agent/host';
 import { identityOf } from './find-sockets.ts';
 
 interface Link {
-  /** Identifies the link at this path. */
+  /** Value that changes when the link at this path is replaced. */
   readonly identity: string;
   /** Identity of the socket that the link leads to, if any. */
   socket: string | undefined;

@@ -60,9 +60,12 @@ const BACK_OFF = { initialMs: 500, maxMs: 122_000 };
 const REPAIR_MS = 10_000;
 /** Minimum interval between two searches, so that a continuously changing directory does not block the process. */
 const MIN_PAUSE_MS = 50;
-/** A node has a few plugins of each kind: more sockets are a mistake or an attack. */
+/** Default of `maxSockets`. A node has a few plugins of each kind, so more sockets are a mistake or an attack. */
 const MAX_SOCKETS = 4096;
-/** A socket without a server costs 10 s per attempt. Registered plugins, and those in back-off, do not count. */
+/**
+ * Default of `maxAsked`, because a socket without a server costs 10 s per attempt. Registered plugins, and those in
+ * back-off, do not count.
+ */
 const MAX_ASKED = 256;
 
 /**
@@ -77,14 +80,14 @@ const DESIRED = 'desired_state_of_world';
 const ACTUAL = 'actual_state_of_world';
 
 interface Known {
-  /** Identifies the socket at this path. */
+  /** Value that changes when the socket at this path is replaced. */
   readonly identity: string;
   readonly stop: LinkedAbort;
 }
 
 /**
  * Finds plugins by their sockets below a directory, queries each plugin and registers it with the handler of its type
- * (`pkg/kubelet/pluginmanager`). Sockets are handled independently, so one that hangs delays no other (W6).
+ * (`pkg/kubelet/pluginmanager`). Sockets are handled independently, so a socket that hangs delays no other (W6).
  */
 export class PluginWatcher {
   readonly #clock: Clock;
@@ -96,7 +99,7 @@ export class PluginWatcher {
   readonly #links: LinkTargets | undefined;
   readonly #plugins: Gauge<'socket_path' | 'state'>;
   readonly #known = new Map<string, Known>();
-  /** Paths that are being followed, one socket after another. */
+  /** Paths of the sockets that are being handled; the sockets of one path are handled one after another. */
   readonly #followed = new Set<string>();
   readonly #watched = new Map<string, LinkedAbort>();
   readonly #asked: Semaphore;

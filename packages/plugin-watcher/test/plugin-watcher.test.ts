@@ -50,7 +50,7 @@ function start(
   running = new PluginWatcher(components, { directory, handlers, ...options }).start(stop.signal);
 }
 
-/** A plugin, and the registration result that it received. */
+/** Starts a plugin, and returns the registration results that it receives. */
 async function plugin(
   name: string,
   info: Init<PluginInfo> = {},

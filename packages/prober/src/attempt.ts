@@ -27,11 +27,11 @@ export type ExecInContainer = (
 ) => Promise<ExecResult>;
 
 /**
- * Ports through which probes reach their targets. The defaults of the last three are the real network; tests and
- * simulations pass their own.
+ * Ports through which probes reach their targets. By default, `http`, `tcp` and `grpc` use the real network; tests and
+ * simulations pass other ports.
  */
 export interface ProbePorts {
-  /** Absent if commands cannot be run; exec probes then result in an error. */
+  /** Runs commands in containers. If absent, exec probes result in an error. */
   readonly exec?: ExecInContainer;
   readonly http?: (request: HttpGetRequest, timeoutMs: number, signal: AbortSignal) => Promise<HttpGetResult>;
   /**
@@ -59,8 +59,8 @@ export interface ProbeTarget {
 export const USER_AGENT: string = 'kube-probe/1.36';
 /**
  * Additional wait for the runtime's report of how a command exited. If a command exits and a child process keeps its
- * output open, the runtime reports the command only when the child exits. The exit code counts even then (`ExecSync` of
- * cri-client's `remote_runtime.go`: the command's timeout plus 2 min).
+ * output open, the runtime reports the command only when the child exits. The exit code counts even if the report comes
+ * after the timeout (`ExecSync` of cri-client's `remote_runtime.go`: the command's timeout plus 2 min).
  */
 const EXEC_SLACK_MS = 120_000;
 
@@ -86,8 +86,8 @@ export class ProbeAttempt {
   }
 
   /**
-   * Probes a container. Ends within the timeout, whatever the target does (R3); an exec probe within two more minutes
-   * if the runtime does not report how its command exited.
+   * Probes a container. The attempt ends within the timeout, whatever the target does (R3). An exec probe may take two
+   * more minutes if the runtime does not report how its command exited.
    * @throws the signal's reason
    * @throws RangeError if `timeoutMs` is not positive
    */
@@ -109,7 +109,7 @@ export class ProbeAttempt {
   }
 
   /**
-   * Like {@link run}, with less overhead for callers that make many attempts.
+   * Starts an attempt like {@link run}, with less overhead for callers that make many attempts.
    * @param done called once with the outcome; never from within the call, nor after the attempt was cancelled
    */
   begin(target: ProbeTarget, done: (outcome: ProbeOutcome) => void): { callOff(reason?: unknown): void } {
@@ -143,7 +143,10 @@ export class ProbeAttempt {
     return isOwn ? this.#request(probe.httpGet, container, podIp) : undefined;
   }
 
-  /** Cached as long as the pod's address is the same, because the same probe is made again and again. */
+  /**
+   * Returns the request of an HTTP probe. Cached as long as the pod's address is the same, because the same probe is
+   * made again and again.
+   */
   #request(action: HttpGetAction, container: ProbeTarget['container'], podIp: string): HttpGetRequest {
     const made = this.#requests.get(action);
     if (made?.podIp === podIp && made.container === container) return made.request;
@@ -162,8 +165,8 @@ export class ProbeAttempt {
     // Variables with `valueFrom` are empty, as in upstream.
     const env = new Map((container.env ?? []).map(({ name, value }) => [name, value ?? '']));
     const command = expandAll(probe.exec?.command ?? [], (name) => env.get(name));
-    // The runtime counts whole seconds. A timeout with a fraction is enforced here, and also counts as a failure of the
-    // command.
+    // The runtime's timeout has whole seconds. A timeout with a fraction of a second is enforced here, and also counts
+    // as a failure of the command.
     const enforcedHere = wholeTimeoutMs % 1000 !== 0;
     const limitMs = enforcedHere ? timeoutMs : timeoutMs + EXEC_SLACK_MS;
     const late: ProbeOutcome = {

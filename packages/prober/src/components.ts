@@ -6,10 +6,10 @@ import type { ProbePorts } from './attempt.ts';
 /** Components of a `Prober`. */
 export interface ProberComponents {
   readonly clock?: Clock;
-  /** Spreads the first probes of pods that ran before the prober started. */
+  /** Source of the random delays that spread the first probes of pods that ran before the prober started. */
   readonly random?: Random;
   readonly logger?: Logger;
-  /** Metrics of upstream's `/metrics/probes`, which need a registry of their own. */
+  /** Registry for the metrics of upstream's `/metrics/probes`; not the registry of `/metrics`. */
   readonly metrics?: Metrics;
   readonly recorder?: EventRecorder;
   /** Latest status of each pod, which has the IDs and states of its containers. */
@@ -25,8 +25,8 @@ export interface ProberOptions {
   readonly historyLength?: number;
   /**
    * Whether a new container that is not ready or started yet is probed more often than once per period during its first
-   * ten periods. Failures of these early attempts do not count. Default: true. Never applies to exec probes or probes
-   * with an initial delay.
+   * ten periods. Failures of these early attempts do not count. Default: true. Exec probes and probes with an initial
+   * delay have no early attempts.
    */
   readonly earlyTries?: boolean;
 }

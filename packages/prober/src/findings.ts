@@ -3,7 +3,7 @@ import { kindName, type ProbeKind, type ProbeOutcome } from './types.ts';
 
 /** Effect of a probe's outcome on the container, and its event. */
 export interface Finding {
-  /** Result that counts; `undefined` if the outcome counts as neither. */
+  /** Result that counts for the thresholds; `undefined` if the outcome counts as neither success nor failure. */
   readonly counted: 'success' | 'failure' | undefined;
   readonly event?: { readonly reason: string; readonly message: string };
 }

@@ -54,7 +54,7 @@ export async function grpcProbe(
   }
 }
 
-/** @returns `undefined` if no connection could be established */
+/** Connects to the server and requests its health once. @returns `undefined` if no connection could be established */
 async function dialAndAsk(target: GrpcTarget, signal: AbortSignal): Promise<ProbeOutcome | undefined> {
   const { connect } = await import('node:http2');
   signal.throwIfAborted();
@@ -94,7 +94,7 @@ export function grpcTimeout(ms: number): string {
   return formatted.find((text) => text.length <= 9) ?? '99999999H';
 }
 
-/** @returns `undefined` if there was no response in time */
+/** Sends the health request. @returns `undefined` if there was no response in time */
 function ask(session: ClientHttp2Session, target: GrpcTarget, signal: AbortSignal): Promise<Answer | undefined> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve(undefined);

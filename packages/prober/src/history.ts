@@ -18,7 +18,7 @@ export interface ProbeExplanation {
   readonly containerId: string;
   /** Current result; absent if there is none. */
   readonly result?: ProbeResult;
-  /** The event that the probe waits for. Absent if the probe runs periodically. */
+  /** The event that the probe waits for. Absent if the probe waits for no event and runs periodically. */
   readonly waitsFor?: string;
   /** Time until the next attempt, in ms; absent while an attempt runs. */
   readonly dueInMs?: number;

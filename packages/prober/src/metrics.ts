@@ -20,7 +20,7 @@ export interface ProbeSeries {
   readonly failure: Record<TotalLabels, string>;
 }
 
-/** Metrics of upstream's `/metrics/probes`, which need a registry of their own. */
+/** Metrics of upstream's `/metrics/probes`. The registry of these metrics is not the registry of `/metrics`. */
 export class ProberMetrics {
   readonly #total: Counter<TotalLabels>;
   readonly #duration: Histogram<DurationLabels>;

@@ -7,8 +7,8 @@ export interface ProbeGrid {
 
 /**
  * Returns when a probe is due after an attempt has ended: at the next instant of its grid, so that the probe does not
- * drift. If an instant passed during the attempt, the probe is due immediately, like a Go ticker. If several passed,
- * all but one are dropped.
+ * drift. If the attempt lasted beyond an instant of the grid, the probe is due immediately, like a Go ticker. If the
+ * attempt lasted beyond several instants, only one attempt is made up for.
  */
 export function nextDue(
   { gridMs, periodMs }: ProbeGrid,
@@ -23,8 +23,8 @@ export function nextDue(
 const SHORTEST_MS = 25;
 const EARLY_RETRY_MS = 100;
 /**
- * Fraction of the time since the container was first seen that passes until the next early attempt, within the promised
- * maximum.
+ * Delay of the next early attempt as a fraction of the time since the container was first seen; {@link earlyRetryMs}
+ * limits the delay.
  */
 const EARLY_RETRY_PART = 1 / 4;
 

@@ -25,7 +25,10 @@ export function httpOutcome(result: HttpGetResult): ProbeOutcome {
   return { result: 'success', output: body };
 }
 
-/** Evaluates an exit code. The output has both streams, up to 10 KiB (`pkg/probe/exec/exec.go`). */
+/**
+ * Evaluates an exit code. The probe's output has both output streams of the command, up to 10 KiB
+ * (`pkg/probe/exec/exec.go`).
+ */
 export function execOutcome({ exitCode, stdout, stderr }: ExecResult): ProbeOutcome {
   const output = Buffer.concat([stdout, stderr]).subarray(0, MAX_OUTPUT_BYTES).toString();
   return { result: exitCode === 0 ? 'success' : 'failure', output };
@@ -33,8 +36,8 @@ export function execOutcome({ exitCode, stdout, stderr }: ExecResult): ProbeOutc
 
 /**
  * Returns whether a runtime's error means that the command itself cannot be run, because it does not exist, is not a
- * program, or must not be executed. runc and crun name the command before the cause. Failures of the runtime, the node
- * or a stopping container name no command and say nothing about the container.
+ * program, or must not be executed. runc and crun name the command before the cause. Errors of the runtime, the node or
+ * a stopping container name no command; such an error is no failure of the container.
  */
 export function isCommandFault(message: string): boolean {
   return (

@@ -11,13 +11,13 @@ export interface ProbeTimes {
 }
 
 /**
- * Annotation of a pod that sets periods and timeouts below the API's resolution of one second. JSON, in milliseconds,
- * by container and kind of probe: `{"web": {"readiness": {"periodMs": 200, "timeoutMs": 100}}}`. Periods must be from
- * 100 to 3,600,000, for exec probes from 1,000; timeouts from 10. Upstream has no such annotation.
+ * Annotation of a pod that sets periods and timeouts below the API's resolution of one second. The value is JSON, in
+ * milliseconds, by container and kind of probe: `{"web": {"readiness": {"periodMs": 200, "timeoutMs": 100}}}`. Periods
+ * must be from 100 to 3,600,000, for exec probes from 1,000; timeouts from 10. Upstream has no such annotation.
  */
 export const PROBE_TIMES_ANNOTATION = 'prober.node-agent.dev/times';
 
-/** Lower limit of periods, because the node, not the pod, pays for probes. */
+/** Lower limit of periods, because probes cost CPU time of the node, not of the pod. */
 const MIN_PERIOD_MS = 100;
 /** Lower limit for exec probes: the shortest period that the API allows. */
 const MIN_COMMAND_PERIOD_MS = 1_000;
@@ -25,7 +25,8 @@ const MIN_TIMEOUT_MS = 10;
 const MAX_MS = 3_600_000;
 const FIELDS = ['periodMs', 'timeoutMs'] as const;
 /**
- * Bounds on the reported problems, because an annotation may have tens of thousands of invalid fields of any length.
+ * Maximum number of reported problems, because an annotation may have tens of thousands of invalid fields of any
+ * length.
  */
 const MAX_PROBLEMS = 10;
 const MAX_NAME_LENGTH = 64;

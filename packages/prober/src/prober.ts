@@ -75,8 +75,8 @@ export class Prober {
   }
 
   /**
-   * Runs probes until `signal` is aborted; then no attempt is in progress any more. Pods may be added before. Must be
-   * called only once.
+   * Runs probes until `signal` is aborted; then no attempt is in progress any more. Pods may be added before the call.
+   * `start` must be called only once.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
@@ -165,7 +165,7 @@ export class Prober {
       const notReady = worker.kind === 'readiness' && this.results.readiness(state.containerId) !== 'success';
       if (!first && !notReady) continue;
       // Containers from before the prober started wait for their turn, so that a restart does not probe all of them at
-      // once. Exception: containers of a static pod whose earlier state is not known.
+      // once. Exception: containers of a static pod whose earlier state is not known are probed immediately.
       const waitsForSlot = first && !worker.probed && worker.gridMs > this.#nowMs() && !this.#isNew(worker);
       const hasNoKnownState = isStaticPod(worker.pod) && this.results[worker.kind](state.containerId) !== undefined;
       if (waitsForSlot && !hasNoKnownState) continue;
@@ -305,7 +305,8 @@ export class Prober {
     const { kind, series, reference, times } = worker;
     const { counted, event } = findingOf(kind, outcome);
     worker.probed = true;
-    // Of an early attempt, only a success counts. Otherwise, the probe's next regular attempt decides.
+    // Only the success of an early attempt counts. If an early attempt has no success, the next regular attempt
+    // decides.
     if (early && counted !== 'success') return;
     if (event !== undefined) this.#components.recorder.event(reference, 'Warning', event.reason, event.message);
     if (counted === undefined) return;
@@ -340,7 +341,7 @@ export class Prober {
 
   /**
    * Returns whether the container started after this prober, so it is not a container from before a restart. A start
-   * time in the future shows only that the clock has been set back since.
+   * time in the future shows only that the clock has been set back since the start of the container.
    */
   #isNew({ podUid, container: { name } }: Worker): boolean {
     const sinceMs = runningSinceMs(this.#components.statuses.getPodStatus(podUid), name);

@@ -24,7 +24,8 @@ export class ProbeResults {
   }
 
   /**
-   * Changed results, for one consumer. If a result changes again before it is consumed, only the newest is delivered.
+   * Changed results, for one consumer. If a result changes again before it is consumed, only the newest result is
+   * delivered.
    */
   get updates(): AsyncIterable<ProbeUpdate> {
     return this.#values();

@@ -90,7 +90,10 @@ export class RunningAttempt {
     this.#onOutcome(httpOutcome(result));
   };
 
-  /** The port may continue its work after the abort; the attempt does not wait for it. */
+  /**
+   * Makes one try of a probe that is not an HTTP probe of this process. After the abort, the port may continue its work,
+   * for which the attempt does not wait.
+   */
   async #runOther(): Promise<void> {
     this.#ending ??= new AbortController();
     const { signal } = this.#ending;

@@ -1,5 +1,6 @@
 /**
- * Slot widths in ms, widest first. Each is a multiple of the next, so that slots of different widths share instants.
+ * Slot widths in ms, widest first. Each width is a multiple of the next, so that slots of different widths start at
+ * common instants.
  */
 const WIDTHS_MS = [500, 100, 50, 10, 5];
 /** Maximum number of probes per slot. */

@@ -7,8 +7,8 @@ interface Slot<T> {
 }
 
 /**
- * Schedules items at instants of the monotonic clock, with one timer for all of them. An item is due once. Items due at
- * the same instant, which is the usual case, are called in the order in which they were set.
+ * Schedules items at instants of the monotonic clock, with one timer for all of them. Each item is called once, at its
+ * due time. Items due at the same instant, which is the usual case, are called in the order in which they were set.
  */
 export class Timetable<T> {
   readonly #clock: Clock;

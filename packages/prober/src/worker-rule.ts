@@ -14,7 +14,7 @@ import {
 import type { ProbeTimes } from './probe-times.ts';
 import type { ProbeKind, ProbeResult } from './types.ts';
 
-/** State of a probe between two rounds. Initially {@link newWorkerState}. */
+/** State of a probe between two rounds. A new probe has the state {@link newWorkerState}. */
 export interface WorkerState {
   /** Runtime ID of the container that results apply to; '' before there is one. */
   readonly containerId: string;
@@ -44,7 +44,7 @@ export interface ProbeFacts {
   readonly startup: (containerId: string) => ProbeResult | undefined;
   /** Whether the probe connects to the pod's own address. */
   readonly needsAddress: boolean;
-  /** Wall clock. */
+  /** Wall-clock time in ms. */
   readonly nowMs: number;
   /** How long `state.containerId` has been known, by the monotonic clock, because the wall clock may be set back. */
   readonly knownForMs: number;
@@ -56,13 +56,15 @@ export interface Decision {
   readonly state: WorkerState;
   readonly next:
     | { readonly kind: 'probe' }
-    /** Check again after one period, or earlier at `atMs` (wall clock) if that time is known. */
+    /**
+     * The probe waits: it is checked again after one period, or earlier at `atMs` (wall clock) if that time is known.
+     */
     | { readonly kind: 'wait'; readonly why: string; readonly atMs?: number }
     /** The probe is never needed again. */
     | { readonly kind: 'end' };
   /** ID of the container whose result is removed. */
   readonly forget?: string;
-  /** New result of `state.containerId`. */
+  /** New result of the container `state.containerId`. */
   readonly set?: ProbeResult;
 }
 
@@ -87,7 +89,7 @@ export function beforeProbe(before: WorkerState, facts: ProbeFacts): Decision {
   if (status === undefined) return { state: before, next: { kind: 'wait', why: 'the status of the pod' } };
   const found = statusOf(status, facts.container.name);
   // An eviction, a deadline or a node shutdown sets the phase to Failed before the containers have stopped. Readiness
-  // is probed until the containers have stopped; upstream stops at that phase
+  // is probed until the containers have stopped; upstream stops probing at the phase Failed
   // (`pkg/kubelet/prober/worker.go: doProbe`).
   const isStillRunning = kind === 'readiness' && found?.status.state?.running != null;
   if (isTerminalPhase(status.phase) && !isStillRunning) return { state: before, next: { kind: 'end' } };
@@ -101,7 +103,8 @@ export function beforeProbe(before: WorkerState, facts: ProbeFacts): Decision {
     const next = startsAgain(found.status, facts, status)
       ? ({ kind: 'wait', why: 'the container' } as const)
       : ({ kind: 'end' } as const);
-    // A container that was only just created must not be killed because it does not run yet.
+    // The liveness result of a container that was only created is not a failure: the container must not be killed
+    // because it does not run yet.
     const failed = kind === 'readiness' || found.status.state?.terminated != null;
     return { ...changes, ...(failed && { set: 'failure' }), next };
   }
@@ -176,8 +179,8 @@ function statusOf(status: PodStatus, name: string): FoundStatus | undefined {
 }
 
 /**
- * Container statuses with an ID, by name. Indexed, because containers are looked up one by one and a pod may have
- * thousands.
+ * Container statuses with an ID, by name. The statuses are indexed, because containers are looked up one by one and a
+ * pod may have thousands.
  */
 const statusesByName = oncePer(({ containerStatuses, initContainerStatuses }: PodStatus) => {
   const byName = new Map<string, FoundStatus>();

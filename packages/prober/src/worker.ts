@@ -22,7 +22,7 @@ export class Worker {
   state: WorkerState = newWorkerState;
   /** An instant of the grid of times at which the probe is due. */
   gridMs = 0;
-  /** When the current container was first seen. */
+  /** Time at which the current container was first seen. */
   seenMs = 0;
   /** Whether the current container has been probed. */
   probed = false;

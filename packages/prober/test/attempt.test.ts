@@ -164,7 +164,7 @@ describe('exec probe', () => {
   });
 });
 
-describe('tries', () => {
+describe('tries of a probe attempt', () => {
   test('a probe is not tried again after the first result of any kind', async () => {
     const answers = [
       { kind: 'answer' as const, status: 200, body: 'ha', bodyFault: 'unexpected EOF' },
@@ -192,7 +192,7 @@ describe('tries', () => {
   });
 });
 
-describe('cancelled attempt', () => {
+describe('cancelled probe attempt', () => {
   test('a cancelled probe ends immediately while the server sends nothing, and closes the connection', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

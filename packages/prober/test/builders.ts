@@ -31,7 +31,7 @@ export function statusOf(containerStatuses: readonly ContainerStatus[], fields: 
   return { phase: 'Running', podIP: '10.0.0.5', containerStatuses: [...containerStatuses], ...fields };
 }
 
-/** A readiness probe that may run now, unless `fields` change that. */
+/** Returns the facts of a readiness probe that may run now, unless `fields` change that. */
 export function sightOf(fields: Partial<ProbeFacts> = {}): ProbeFacts {
   const web = container('web');
   return {

@@ -19,7 +19,7 @@ class Node implements AsyncDisposable {
   readonly recorder = new MemoryEventRecorder(() => this.clock.now());
   readonly statuses = new Map<string, PodStatus>();
   readonly updates: ProbeUpdate[] = [];
-  /** Runs until no more updates are pending. */
+  /** Resolves when the prober has stopped and all its updates have been collected. */
   readonly told: Promise<void>;
   /** Times at which each address was probed, in ms since the start. */
   readonly asked: { readonly atMs: number; readonly host: string }[] = [];
@@ -57,7 +57,7 @@ class Node implements AsyncDisposable {
     await this.clock.advance(settledMs);
   }
 
-  /** A pod whose container runs from now on. */
+  /** Adds a pod whose container runs from now on. */
   add(uid: string, probes: Record<string, Probe>, fields: Partial<ContainerStatus> = {}, podIP = '10.0.0.5'): Pod {
     const pod = podOf(uid, [container('web', probes)]);
     this.prober.addPod(pod);
@@ -196,7 +196,7 @@ describe('readiness probe', () => {
     await node.clock.advance(4999);
     const times = node.asked.map(({ atMs }) => atMs - 60_000);
     expect(times.filter((atMs) => atMs % 1000 === 0)).toEqual([0, 2000, 4000]);
-    // Outside the grid: the rest of a period after the counted attempt has ended.
+    // Additional attempts start outside the grid, some time after each regular attempt has timed out after 1 s.
     expect(times.filter((atMs) => atMs % 1000 !== 0)).toEqual([1100, 3300]);
     expect(node.registry.text()).toContain('result="failed"} 2\n');
     await node.clock.advance(1);
@@ -212,7 +212,7 @@ describe('readiness probe', () => {
     await node.clock.advance(110);
     const before = node.asked.length;
     const inTime = node.clock.monotonic.bind(node.clock);
-    // The process was busy, or the machine was asleep.
+    // The clock jumps, as if the process was busy or the machine asleep for 10 s.
     vi.spyOn(node.clock, 'monotonic').mockImplementation(() => inTime() + 10_000);
     await node.clock.advance(100);
     expect(node.asked.length - before).toBe(1);
@@ -353,7 +353,7 @@ describe('R1: startup probe', () => {
   });
 });
 
-describe('S6: after a restart', () => {
+describe('S6: probes after a kubelet restart', () => {
   test('S6: after a kubelet restart, ready containers stay ready until a probe fails, and first probes are spread over a period', async () => {
     await using node = new Node();
     const startedAt = new Date(node.clock.now() - 600_000).toISOString();
@@ -384,7 +384,7 @@ describe('S6: after a restart', () => {
   });
 });
 
-describe('probe times in slots', () => {
+describe('probe times of many probes, in slots', () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_, n) => podOf(String(n), [container('web', { readinessProbe: httpProbe })]));
   const probed = async (node: Node, count: number): Promise<void> => {
@@ -425,7 +425,7 @@ describe('probe times in slots', () => {
 });
 
 describe('S6: probes of a static pod after a kubelet restart', () => {
-  /** The first scheduled probe runs immediately. */
+  /** Adds another pod, whose probe is scheduled first: the first scheduled probe always runs immediately. */
   const notFirst = (node: Node): void =>
     node.prober.addPod(podOf('0', [container('web', { livenessProbe: httpProbe })]));
 

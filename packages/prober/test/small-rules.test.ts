@@ -26,7 +26,7 @@ describe('httpOutcome', () => {
     expect(httpOutcome({ kind: 'answer', status, body: 'body' })).toEqual({ result, output });
   });
 
-  test('an HTTP probe without a response fails, and one with half a response has no result', () => {
+  test('an HTTP probe without a response fails, and an HTTP probe with half a response has no result', () => {
     expect(httpOutcome({ kind: 'fault', message: 'refused' })).toEqual({ result: 'failure', output: 'refused' });
     const half = httpOutcome({ kind: 'answer', status: 200, body: 'bo', bodyFault: 'unexpected EOF' });
     expect(half).toEqual({ result: 'broken', output: 'unexpected EOF' });
@@ -103,7 +103,7 @@ describe('nextDue', () => {
     ['one period after the regular time, even if the attempt ended late', 1000, 1999, { dueMs: 2000, gridMs: 2000 }],
     ['immediately if an attempt took longer than the period', 1000, 2300, { dueMs: 2300, gridMs: 2000 }],
     ['immediately, once, if several periods were missed', 1000, 7300, { dueMs: 7300, gridMs: 7000 }],
-  ])('the next regular time of a probe: %s', (_, gridMs, nowMs, due) =>
+  ])('nextDue returns the next regular time of a probe: %s', (_, gridMs, nowMs, due) =>
     expect(nextDue({ gridMs, periodMs: 1000 }, nowMs)).toEqual(due),
   );
 

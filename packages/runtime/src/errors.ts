@@ -5,8 +5,7 @@ import { brand, hasBrand } from '@node-agent/async';
  * - `SyncPod`: some steps of a sync failed or must wait; the message names them all.
  * - `KillPod`: some containers or sandboxes could not be stopped.
  * - `BadAnswer`: the runtime's response is invalid.
- * - `UnreadableNotes`: the file in which a kubelet recorded restarts that are owed and hooks that have not succeeded
- *   cannot be read now.
+ * - `UnreadableNotes`: the file in which a kubelet recorded pending restarts and unsuccessful hooks cannot be read.
  * - `EndedUnseen`: a container that started late has exited since the pod's status was read; the next sync handles it.
  * - `Running`: a container that was to be removed started late and runs; the next sync handles it.
  * - `Unsupported`: the pod or the runtime needs a feature that this kubelet does not have.
@@ -14,8 +13,8 @@ import { brand, hasBrand } from '@node-agent/async';
  * - `NonRootViolation`: a container violates its `runAsNonRoot`.
  * - `MissingObject`: a Secret, a ConfigMap or a key does not exist (yet).
  *
- * For the last four, no container configuration can be generated: the container waits with the reason
- * `CreateContainerConfigError` and the message.
+ * For the last four codes, no container configuration can be generated: the container waits with the reason
+ * `CreateContainerConfigError` and the error's message.
  */
 export type PodRuntimeErrorCode =
   | 'SyncPod'
@@ -39,7 +38,7 @@ export class PodRuntimeError extends Error {
 
   override readonly name = 'PodRuntimeError';
   readonly code: PodRuntimeErrorCode;
-  /** When to retry, by the monotonic clock; absent if unknown. */
+  /** Time of the next retry, by the monotonic clock; absent if unknown. */
   readonly retryAtMs?: number;
 
   constructor(

@@ -77,8 +77,8 @@ export interface PodRuntimeComponents {
     'open' | 'openBeneath' | 'mkdir' | 'readdir' | 'writeFile' | 'writeFileAtomic' | 'symlink' | 'remove' | 'exists'
   >;
   /**
-   * Access to files on volumes, to which a container may write its termination message. Their file systems may hang.
-   * Absent if all file systems respond.
+   * Access to files on volumes, to which a container may write its termination message. The file systems of volumes may
+   * hang. Absent if no file system can hang.
    */
   readonly foreignFiles?: Pick<ForeignFiles, 'lstat'>;
   /** Default: the system clock. */
@@ -99,25 +99,25 @@ export interface PodRuntimeComponents {
    * volumes.
    */
   readonly grants?: ContainerGrants;
-  /** If absent, the ResourceClaims of pods are ignored. */
+  /** ResourceClaims of pods. If absent, the ResourceClaims of pods are ignored. */
   readonly claims?: PodClaims;
   /** CPUs and NUMA nodes of containers. If absent, containers may use all CPUs and NUMA nodes. */
   readonly placements?: ContainerPlacements;
   readonly probes: RestartProbeResults;
-  /** `noHooks` if this kubelet runs no hooks. */
+  /** Runs the lifecycle hooks of containers; `noHooks` for a kubelet without hook support. */
   readonly hooks: LifecycleHooks;
-  /** If absent, the runtime chooses the cgroups of pods. */
+  /** Cgroups of pods. If absent, the runtime chooses the cgroups. */
   readonly cgroups?: PodCgroups & Partial<ResizableGroups>;
   /**
    * Resources last applied to containers, on disk. If absent, running containers keep the resources they were created
-   * with. If present, `cri` must have the calls that change them.
+   * with. If present, `cri` must have the calls that change resources.
    */
   readonly applied?: AppliedResources;
   /** Secrets and ConfigMaps; absent if there is no API server. */
   readonly objects?: ObjectSource;
   /**
-   * Returns all services of the cluster, for environment variables. Returns `undefined` until they have been read once;
-   * pods of the API server are not started before. Absent if there is no API server.
+   * Returns all services of the cluster, for environment variables. Returns `undefined` until the services have been
+   * read once; pods of the API server are not started before. Absent if there is no API server.
    */
   readonly services?: () => Iterable<ServiceData> | undefined;
   /**
@@ -222,9 +222,9 @@ export class PodRuntime {
       containerLogsDirectory: options.containerLogsDirectory ?? DEFAULT_CONTAINER_LOGS_DIRECTORY,
     });
     // A slot is held only during calls to the runtime, never while waiting for an image pull or a hook. A pod that has
-    // its sandbox is urgent, because it needs only one or two more calls to be ready. Pods then become ready one after
-    // another instead of all at the end, and a terminated container is handled before new pods. Restarts cannot starve
-    // new pods, because the back-off limits them.
+    // its sandbox is urgent, because it needs only one or two more calls to be ready. With this order, pods become
+    // ready one after another instead of all at the end, and terminated containers restart before new pods start.
+    // Restarts cannot starve new pods, because the back-off limits restarts.
     const concurrency = options.startConcurrency ?? DEFAULT_START_CONCURRENCY;
     const gate = new LendingGate({ clock }, { concurrency, overdueMs: START_OVERDUE_MS });
     const contexts = new ConfigContexts({
@@ -291,11 +291,11 @@ export class PodRuntime {
    * Makes the runtime match the spec of a pod that should run. Never throws because of a container: failures are in the
    * results, and in {@link lastErrors} until the container's next start.
    * @param pod pod with its latest `status`, which stands in for containers whose record the runtime has removed
-   * @param status read not before the end of the last sync of this pod
+   * @param status status of the pod, read after the end of the last sync of this pod
    */
   async syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodSyncResult> {
     const result = await this.#reconciler.sync(pod, status, signal);
-    // An aborted sync says nothing about the containers.
+    // The failures of an aborted sync are caused by the abort, not by the containers, so they are not kept.
     if (!signal.aborted) this.#lastErrors.update(pod.metadata.uid, result);
     return result;
   }
@@ -343,7 +343,7 @@ export class PodRuntime {
 
   /**
    * Returns whether a container that the runtime lists as dead has never run, because its start was interrupted.
-   * Returns false if the container is gone.
+   * Returns false if the container no longer exists.
    * @throws CriError
    */
   async hasNeverRun(containerId: string, signal: AbortSignal): Promise<boolean> {
@@ -361,7 +361,7 @@ export class PodRuntime {
     return this.#lastErrors.get(podUid, container);
   }
 
-  /** Forgets the state of a pod that is gone. */
+  /** Drops the state of a pod that no longer exists. */
   forget(podUid: string): void {
     this.#lastErrors.forget(podUid);
     this.#backOff.forget(podUid);

@@ -39,7 +39,10 @@ export interface MountContext {
 
 /** Mounts of containers. Implemented by package `volumes`, with the hosts file of package `network`. */
 export interface PodMounts {
-  /** Called before each attempt to create the container. Mounts subpaths of volumes. */
+  /**
+   * Returns the mounts of a container, and mounts the subpaths of its volumes. Called before each attempt to create the
+   * container.
+   */
   containerMounts(
     pod: Pod,
     container: Container,
@@ -52,15 +55,15 @@ export interface PodMounts {
    */
   extraSupplementalGroups?(pod: Pod): readonly number[];
   /**
-   * Returns the path of a mounted volume, for variables from files (`fileKeyRef`). If absent, such variables are
-   * rejected.
+   * Returns the path of a mounted volume, for variables from files (`fileKeyRef`). If this method is absent, variables
+   * from files are rejected.
    */
   volumePath?(pod: Pod, volumeName: string): string | undefined;
 }
 
 /** Resources of the machine that a container gets, besides its volumes. */
 export interface GrantedOptions {
-  /** Placed before the container's own variables, which take precedence. */
+  /** Environment variables, placed before the container's own variables, which take precedence. */
   readonly envs: readonly EnvironmentVariable[];
   readonly mounts: readonly Mount[];
   readonly devices: readonly Device[];
@@ -73,7 +76,7 @@ export interface GrantedOptions {
 /** Supplies the devices that were allocated to containers at admission. Implemented by package `device-manager`. */
 export interface ContainerGrants {
   /**
-   * Called before each attempt to create the container.
+   * Returns the machine's resources for a container. Called before each attempt to create the container.
    * @throws if the devices are not available; the container waits with CreateContainerConfigError, and the call is
    * retried
    */
@@ -83,7 +86,8 @@ export interface ContainerGrants {
 /** Prepares the ResourceClaims of pods. Implemented by package `dra`. */
 export interface PodClaims {
   /**
-   * Called before each creation of the pod's sandbox. Returns synchronously if the pod has no claims.
+   * Prepares the ResourceClaims of a pod. Called before each creation of the pod's sandbox. Returns synchronously if
+   * the pod has no claims.
    * @throws if a claim cannot be prepared; the call is repeated
    */
   prepare(pod: Pod, signal: AbortSignal): Promise<void> | undefined;
@@ -99,17 +103,26 @@ export interface ContainerPlacement {
 
 /** Places containers on CPUs and NUMA nodes. Implemented by package `cm-resources`. */
 export interface ContainerPlacements {
-  /** Called right before each creation of the container, and when its CPU limit is changed. */
+  /**
+   * Returns the CPUs and memory nodes of a container. Called right before each creation of the container, and when its
+   * CPU limit is changed.
+   */
   placementOf(pod: Pod, container: AnyContainer): ContainerPlacement;
   /** Returns whether any container of the pod has exclusive CPUs. */
   hasExclusiveCpus(pod: Pod): boolean;
-  /** Called when the container was created and is about to be started. @param cpus those of its placement */
+  /**
+   * Notes that a container was created and is about to be started.
+   * @param cpus CPUs of the container's placement
+   */
   starting(pod: Pod, container: AnyContainer, containerId: string, cpus: string): void;
 }
 
 /** IDs of pods with a user namespace. Implemented by package `userns`. */
 export interface PodUserNamespaces {
-  /** @throws if the pod cannot get a user namespace; the message has the reason */
+  /**
+   * Returns the ID mappings of a pod's user namespace.
+   * @throws if the pod cannot get a user namespace; the message has the reason
+   */
   mappings(
     pod: Pod,
     signal: AbortSignal,
@@ -118,7 +131,10 @@ export interface PodUserNamespaces {
 
 /** Runs a container's lifecycle hooks. */
 export interface LifecycleHooks {
-  /** @throws if the hook failed; the container is then killed */
+  /**
+   * Runs the `postStart` hook of a container.
+   * @throws if the hook failed; the container is then killed
+   */
   postStart(
     pod: Pod,
     container: Container,
@@ -127,7 +143,7 @@ export interface LifecycleHooks {
     signal: AbortSignal,
   ): Promise<void>;
   /**
-   * Runs before a container is signalled.
+   * Runs the `preStop` hook of a container, before the container is signalled.
    * @param gracePeriodMs maximum wait for the hook
    * @throws if the hook failed; the container is stopped nevertheless
    */

@@ -12,7 +12,7 @@ const dead = [sandbox({ state: 'notReady' })];
 const never = (...containers: readonly Container[]): Pod => pod({ restartPolicy: 'Never', containers });
 const probe = { exec: { command: ['true'] } };
 
-describe('reason of each kill', () => {
+describe('reason for which computePodActions kills a container', () => {
   const init = (name: string, extra: Partial<Container> = {}): Pod => pod({ initContainers: [sidecar(name, extra)] });
   test.each<[string, Pod, ReturnType<typeof status>, PodActionsContext, [string, string]]>([
     ['its state is unknown', pod(), status([record('app', 'unknown')]), context(), ['app-0', 'Unknown']],
@@ -80,7 +80,7 @@ describe('reason of each kill', () => {
       context({}, { 's-0': 'failure' }),
       ['s-0', 'StartupProbe'],
     ],
-  ])('the reason of a kill of a container: %s', (_what, aPod, aStatus, aContext, kill) => {
+  ])('a container is killed with the expected KillReason if %s', (_what, aPod, aStatus, aContext, kill) => {
     const { containersToKill } = computePodActions(aPod, aStatus, aContext);
     expect([...containersToKill].map(([id, { reason }]) => [id, reason])).toEqual([kill]);
   });
@@ -110,7 +110,7 @@ describe('pod with restart policy Never', () => {
   });
 });
 
-describe('init containers', () => {
+describe('progress of init containers', () => {
   const three = pod({
     initContainers: ['i1', 'i2', 'i3'].map((name) => container(name)),
     containers: [container('a'), container('b')],
@@ -173,7 +173,7 @@ describe('container whose exit restarts all containers', () => {
   });
 });
 
-describe('resize', () => {
+describe('resize actions of a pod', () => {
   const of = (cpu: string, memory: string, limits: ResourceRequirements['limits'] = {}): ResourceRequirements => ({
     ...{ requests: { cpu, memory }, limits },
   });
@@ -247,7 +247,7 @@ describe('resize', () => {
     expect(containersToUpdate.memory.map(({ container: { name } }) => name)).toEqual(['less', 'more']);
   });
 
-  test('a resize applies pod-level limits to containers without limits if the gate is enabled, and not if all containers of the pod have completed', () => {
+  test('a resize applies pod-level limits if the feature gate is enabled, but not if all containers have completed', () => {
     const ofPod: ResourceRequirements = { limits: { cpu: '2' } };
     const aPod = pod({ resources: ofPod, containers: [container('app', { resources: of('1', '1') })] });
     const updates = (podLevel: boolean): number =>
@@ -265,7 +265,7 @@ describe('resize', () => {
   });
 });
 
-describe('cgroup of a resized pod', () => {
+describe("values of a resized pod's cgroup", () => {
   const plan = (held: object, wanted: object): ResizePlan =>
     ({
       ...{ group: { held, wanted }, updates: { memory: [], cpu: [{}] } },
@@ -294,7 +294,7 @@ describe('cgroup of a resized pod', () => {
     [5, -1, false],
     [5, 0, false],
     [5, undefined, false],
-  ])("whether the pod's memory limit shrinks from %j to %j: %j", (held, wanted, shrinks) => {
+  ])("a change of the pod's memory limit from %j to %j counts as a decrease: %j", (held, wanted, shrinks) => {
     const of = (memoryBytes: number | undefined): object => (memoryBytes === undefined ? {} : { memoryBytes });
     expect(memoryShrinks(of(held), of(wanted))).toBe(shrinks);
   });
@@ -313,13 +313,10 @@ test.each([
     { memory: null, containers: [{ attributes: { metadata: { name: 'c' } }, memory: { usageBytes: { value: 4 } } }] },
     'cannot decrease memory limits: attempting to set container "c" memory limit (4) below current usage (4)',
   ],
-])(
-  'a decrease of the memory limit of a container %s is allowed (undefined) or refused: $2',
-  (_what, linux, problem) => {
-    const figures = { linux } as unknown as Parameters<typeof shrinkProblem>[1];
-    expect(shrinkProblem({ containers: new Map([['c', 4]]) }, figures)).toBe(problem);
-  },
-);
+])('shrinkProblem returns $2 for a decreased memory limit of a container %s', (_what, linux, problem) => {
+  const figures = { linux } as unknown as Parameters<typeof shrinkProblem>[1];
+  expect(shrinkProblem({ containers: new Map([['c', 4]]) }, figures)).toBe(problem);
+});
 
 test('C4: in a pod without init containers no container waits for another', () => {
   expect([...terminationPrerequisites(pod(), new Set(['app']))]).toEqual([]);

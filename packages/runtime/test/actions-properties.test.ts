@@ -70,7 +70,7 @@ const arbitraryStatus: fc.Arbitrary<RuntimePodStatus> = fc
 
 const probeResult = fc.constantFrom<ProbeResult | undefined>('success', 'failure', 'unknown', undefined);
 
-test('the computed pod actions are consistent for any runtime status', () => {
+test('computed pod actions start no container twice and never mix a reset with other actions, for any runtime status', () => {
   fc.assert(
     fc.property(arbitraryPod, arbitraryStatus, probeResult, probeResult, (aPod, aStatus, liveness, startup) => {
       const probes = { liveness: () => liveness, startup: () => startup };

@@ -5,7 +5,10 @@ import type { PodActions, PodActionsContext } from '../src/actions/pod-actions.t
 import { surplusInitContainers } from '../src/actions/prune-rule.ts';
 import { container, context, pod, record, sandbox, sidecar, status } from './builders.ts';
 
-/** The expected actions of a row. Omitted fields must be empty, and the existing sandbox is used. */
+/**
+ * Checks computed actions against the expected actions of a row. Fields that the row omits must be empty, and the
+ * existing sandbox must be kept.
+ */
 function expectActions(
   actual: PodActions,
   expected: Partial<Omit<PodActions, 'containersToKill'>> & { kill?: Record<string, string> },
@@ -40,7 +43,7 @@ type Row = [
 const two = (restartPolicy: string): Pod => pod({ restartPolicy, containers: [container('a'), container('b')] });
 const newSandbox = { killPod: true, createSandbox: true };
 
-describe('sandbox', () => {
+describe('pod actions for the sandbox', () => {
   const dead = sandbox({ state: 'notReady' });
   test.each<Row>([
     [
@@ -155,12 +158,15 @@ describe('sandbox', () => {
       status([record('i1', 'exited'), record('i2', 'exited'), record('app', 'exited')], [dead]),
       { ...newSandbox, attempt: 1, initContainersToStart: [0] },
     ],
-  ])('pod actions: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
-    expectActions(computePodActions(aPod, aStatus, aContext), expected);
-  });
+  ])(
+    'computes whether a pod gets a new sandbox and which containers start: %s',
+    (_name, aPod, aStatus, expected, aContext = context()) => {
+      expectActions(computePodActions(aPod, aStatus, aContext), expected);
+    },
+  );
 });
 
-describe('main containers', () => {
+describe('pod actions for main containers', () => {
   const exited = (exitCode: number, reason = '') =>
     status([record('a', 'exited', { exitCode, reason }), record('b', 'running')]);
   test.each<Row>([
@@ -279,9 +285,12 @@ describe('main containers', () => {
       {},
       context({ 'a-0': 'unknown' }),
     ],
-  ])('pod actions with main containers: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
-    expectActions(computePodActions(aPod, aStatus, aContext), expected);
-  });
+  ])(
+    'computes which main containers are started and killed: %s',
+    (_name, aPod, aStatus, expected, aContext = context()) => {
+      expectActions(computePodActions(aPod, aStatus, aContext), expected);
+    },
+  );
 
   test('the message of a kill after a failed probe names the probe', () => {
     const running = status([record('a', 'running'), record('b', 'running')]);
@@ -353,14 +362,14 @@ describe('C1: current attempt among several attempts of one container', () => {
     ],
   ];
   test.each(rows)(
-    'C1: the current attempt among several of one container: %s',
+    'C1: computes pod actions by the current one of several attempts of a container: %s',
     (_name, aPod, aStatus, expected, aContext = context()) => {
       expectActions(computePodActions(aPod, aStatus, aContext), expected);
     },
   );
 });
 
-describe('ephemeral containers', () => {
+describe('pod actions for ephemeral containers', () => {
   const debugged = pod({
     ephemeralContainers: [
       { name: 'd1', image: 'x' },
@@ -392,7 +401,7 @@ describe('ephemeral containers', () => {
       status([], []),
       { ...newSandbox, sandboxId: '', containersToStart: [0] },
     ],
-  ])('pod actions with ephemeral containers: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
+  ])('computes which ephemeral containers start: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
     expectActions(computePodActions(aPod, aStatus, aContext), expected);
   });
 });
@@ -432,9 +441,12 @@ describe('container restart rules', () => {
     ],
     ['C6: NotIn does not match a listed exit code', ruled('Never', rule('Restart', 'NotIn', 0)), after(0), {}],
     ['C6: an unknown operator matches nothing', ruled('Never', rule('Restart', 'Near', 1)), after(1), {}],
-  ])('pod actions with container restart rules: %s', (_name, aPod, aStatus, expected, aContext = context()) => {
-    expectActions(computePodActions(aPod, aStatus, aContext), expected);
-  });
+  ])(
+    'computes by container restart rules which containers restart: %s',
+    (_name, aPod, aStatus, expected, aContext = context()) => {
+      expectActions(computePodActions(aPod, aStatus, aContext), expected);
+    },
+  );
 
   test('restart rules and restartPolicy of containers are ignored if the feature gate is disabled', () => {
     const off = { ...context(), features: { containerRestartRules: false, restartAllContainers: false } };
@@ -483,14 +495,14 @@ describe('container restart rules', () => {
   });
 });
 
-// A search through all container records for each container would exceed the test's timeout.
+// If each container were searched in all container records, the test would exceed its timeout.
 describe('K5: pod with very many containers', () => {
   const names = Array.from({ length: 20_000 }, (_, index) => `c${index}`);
   const containers = names.map((name) => container(name));
   const many = pod({ containers, initContainers: names.map((name) => sidecar(`s${name}`)) });
 
   test.each(['running', 'exited'] as const)(
-    'K5: pod actions with very many containers are computed in linear time, all of them %s',
+    'K5: computes the actions of a pod with very many containers, all of them %s, in linear time',
     (state) => {
       const records = status([...names, ...names.map((name) => `s${name}`)].map((name) => record(name, state)));
       const { containersToStart } = computePodActions(many, records, context());

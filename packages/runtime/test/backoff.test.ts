@@ -9,7 +9,7 @@ import { container, pod, record } from './builders.ts';
 const limits = { initialMs: 10_000, maxMs: 300_000 };
 const HOUR = 3_600_000;
 
-/** The record of a terminated container that had run for `ranMs`. */
+/** Returns the record of a terminated container that had run for `ranMs`. */
 function run(attempt: number, ranMs = 1_000, extra: Partial<RuntimeContainerStatus> = {}): RuntimeContainerStatus {
   const startedAtMs = 1_000_000 + attempt * HOUR;
   return record('a', 'exited', {
@@ -59,7 +59,7 @@ describe('C2: back-off delay', () => {
       10_000,
     ],
   ])(
-    'C2: the restart back-off after a kubelet restart, computed from the records in the runtime: %s',
+    'C2: a restarted kubelet computes the back-off of a container from its records in the runtime: %s',
     (_name, runs, delay) => {
       expect(delayFromRuns(runs, 'h', limits)).toBe(delay);
     },
@@ -90,7 +90,7 @@ async function crash(
   return waits;
 }
 
-describe('C2: back-off over time', () => {
+describe('C2: restart back-off of a crashing container', () => {
   test('C2: a crashing container restarts after 0, 10, 20, 40 s and so on', async () => {
     const clock = new FakeClock();
     const waits = await crash(new RestartBackOff({ clock }, limits), clock, Array(8).fill(1_000));
@@ -163,7 +163,7 @@ describe('C2: back-off over time', () => {
     ['other requests', { requests: { cpu: '1' } }, { requests: { cpu: '2' } }, false],
     ['requests that become limits', { requests: { cpu: '1' } }, { limits: { cpu: '1' } }, false],
   ])(
-    'C2: whether the restart back-off is kept when the resources of a container are %s: $3',
+    'C2: a crashing container keeps its restart back-off ($3) if its resources change: %s',
     async (_name, before, after, held) => {
       const clock = new FakeClock();
       const backOff = new RestartBackOff({ clock }, limits);

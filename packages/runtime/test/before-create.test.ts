@@ -67,9 +67,12 @@ describe('C1: before a container is created', () => {
       undefined,
       { ...create, stop: ['a-0'], attempt: 1 },
     ],
-  ] as const)('C1: before a container is created: %s', (_name, containers, tried, expected) => {
-    expect(beforeCreate(containers, 'a', tried)).toEqual(expected);
-  });
+  ] as const)(
+    'C1: beforeCreate lets no second container of a name run, and chooses the attempt number: %s',
+    (_name, containers, tried, expected) => {
+      expect(beforeCreate(containers, 'a', tried)).toEqual(expected);
+    },
+  );
 
   test('C1: no container is created beside a running one, and its number is above all earlier runs', () => {
     const arbitrary = fc.array(
@@ -126,13 +129,13 @@ describe('attempt numbers that were tried', () => {
     expect(isNameTaken(new CriError({ rpc: '', code: 'UNKNOWN', details: before }))).toBe(false);
   });
 
-  // Quadratic time would exceed the test's timeout.
+  // If parsing took quadratic time, the test would exceed its timeout.
   test('W3: parses a long error message with many container names in linear time', () => {
     const profile = `cannot load seccomp profile "/seccomp/${'name '.repeat(100_000)}": no such file or directory`;
     expect(isNameTaken(new CriError({ rpc: 'CreateContainer', code: 'UNKNOWN', details: profile }))).toBe(false);
   });
 
-  test('C1: keeps the attempt number of a creation with a lost response until it succeeds', () => {
+  test('C1: keeps the attempt number of a creation with a lost response until the creation succeeds', () => {
     const tried = new TriedAttempts({ clock: new FakeClock() });
     tried.failed('uid', 'a', 3, lost);
     expect(tried.get('uid', 'a')).toBe(3);

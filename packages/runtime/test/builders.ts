@@ -80,7 +80,7 @@ export function status(
   };
 }
 
-/** A context with the given liveness and startup probe results by container ID. */
+/** Returns a context with these liveness and startup probe results, by container ID. */
 export function context(
   liveness: Readonly<Record<string, ProbeResult | undefined>> = {},
   startup: Readonly<Record<string, ProbeResult | undefined>> = {},

@@ -28,7 +28,7 @@ describe('ResourceClaims of a pod', () => {
     expect(order.filter((one) => one === 'prepare')).toHaveLength(1);
   });
 
-  it('a pod starts nothing until its ResourceClaims are prepared, and gets an event', async () => {
+  it('a pod whose ResourceClaims cannot be prepared gets an event, and neither images nor a sandbox', async () => {
     let fails = true;
     const pulled = vi.fn(async () => ({ imageRef: 'busybox' }));
     const prepare = async (): Promise<void> => {

@@ -3,7 +3,7 @@ import { criPods } from '../src/index.ts';
 import { pod } from './builders.ts';
 import { Machine, sleeper } from './machine.ts';
 
-/** A runtime with one running pod, and a reader of the runtime's pods that starts nothing. */
+/** Creates a runtime with one running pod, and a reader of the runtime's pods that starts no container. */
 async function withOnePod() {
   const machine = new Machine();
   const kubelet = machine.kubelet();

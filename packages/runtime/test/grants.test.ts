@@ -19,7 +19,7 @@ const granted: GrantedOptions = {
   cdiDevices: ['example.com/led=led0'],
 };
 
-/** A machine with resource grants, and the configurations of the containers that it created. */
+/** Creates a machine with resource grants, and the configurations of the containers that it created. */
 function machineWith(options: ContainerGrants['options']) {
   const machine = new Machine({ components: { grants: { options } } });
   const create = vi.spyOn(machine.cri, 'createContainer');

@@ -11,7 +11,7 @@ const volumes = [
 ];
 const volumeMounts = [{ name: 'data', mountPath: '/data', subPath: 'etc' }];
 
-/** A machine that mounts image volumes, and the image pulls that it requested. */
+/** Creates a machine that mounts image volumes, and records the image pulls that its kubelet requests. */
 function machineOf(
   puller: Partial<ImagePuller> = {},
   more: MachineOptions = {},
@@ -138,7 +138,7 @@ test('counts an image volume that the runtime cannot mount', async () => {
   expect(machine.counts.has('kubelet_image_volume_mounted_succeed_total{}')).toBe(false);
 });
 
-// A search through all volumes for each container would exceed the test's timeout.
+// If the volumes were searched for each container, the test would exceed its timeout.
 test('K5: finds the image volumes of very many containers in linear time', async () => {
   const many = Array.from({ length: 20_000 }, (_, index) => ({ name: `v${index}`, emptyDir: {} }));
   const images = { ensureImageExists: async () => ({ imageRef: '' }) };

@@ -33,7 +33,7 @@ const beginsAnewInThree = pod({
 const three = (restartPolicy = 'Always'): Pod =>
   pod({ restartPolicy, initContainers: [container('i1'), container('i2'), container('i3')] });
 
-describe('init containers', () => {
+describe('pod actions for init containers', () => {
   test.each<Row>([
     [
       'C3: a main container that was only created does not prove the completion of the init containers if a rule may restart all containers',
@@ -211,10 +211,10 @@ describe('init containers', () => {
       status([record('i1', 'exited', { exitCode: 9 })]),
       { init: [0] },
     ],
-  ])('pod actions with init containers: %s', check);
+  ])('computes which init containers start, restart or fail the pod: %s', check);
 });
 
-describe('sidecars', () => {
+describe('pod actions for sidecars', () => {
   const startupProbe = { httpGet: { port: 80 } };
   const livenessProbe = startupProbe;
   const plain = (restartPolicy = 'Always'): Pod =>
@@ -324,5 +324,5 @@ describe('sidecars', () => {
       status([record('s1', 'exited'), record('i2', 'running')]),
       { init: [0] },
     ],
-  ])('pod actions with sidecars: %s', check);
+  ])('computes which sidecars and main containers start, restart or are killed: %s', check);
 });

@@ -7,7 +7,7 @@ import { stopTimeoutSeconds, terminationGracePeriodSeconds } from '../src/kill/g
 import { container, pod, sidecar } from './builders.ts';
 import { Machine, type MachineOptions, sleeper } from './machine.ts';
 
-describe('C5: grace period', () => {
+describe('C5: grace period of a killed container', () => {
   const probed = container('a', {
     livenessProbe: { terminationGracePeriodSeconds: 5 },
     startupProbe: { terminationGracePeriodSeconds: 7 },
@@ -22,7 +22,7 @@ describe('C5: grace period', () => {
     ['terminationGracePeriodSeconds of a failed startup probe', pod(), 'StartupProbe', 7],
     ["the pod's, not a probe's, after a failed hook", pod(), 'FailedPostStartHook', 30],
   ];
-  test.each(rows)('C5: the grace period of a killed container: %s', (_name, aPod, reason, expected) => {
+  test.each(rows)('C5: the grace period of a killed container is $3 s: %s', (_name, aPod, reason, expected) => {
     expect(terminationGracePeriodSeconds(aPod, probed, reason)).toBe(expected);
   });
 
@@ -57,7 +57,7 @@ async function running(web: Pod, options: MachineOptions = {}) {
   for (let n = 0; n < 4; n++) await machine.sync(kubelet, web);
   const [runningPod] = await machine.settle(kubelet.getPods());
   if (runningPod === undefined) throw new Error('no pod');
-  /** When each container's process ended, in ms after the kill began. */
+  /** Time at which the process of each container ended, in ms after the start of the kill. */
   const ends = new Map<string, number>();
   const kill = async (aPod: Pod | 'unknown' = web, gracePeriodSeconds?: number, what: RuntimePod = runningPod) => {
     const known = aPod === 'unknown' ? undefined : aPod;
@@ -105,7 +105,7 @@ describe('killPod', () => {
     expect(machine.events.at(-1)).toBe('Normal Killing containers{a}: Stopping container a');
   });
 
-  describe('W6: reading the annotations of a container hangs', () => {
+  describe("W6: killPod while reading a container's annotations hangs", () => {
     const web = pod({ terminationGracePeriodSeconds: 4, containers: [sleeper('a')] });
     const hanging = async () => {
       const world = await running(web, stubborn);
@@ -182,7 +182,7 @@ describe('killPod', () => {
     expect(await kill()).toBe(30_000);
   });
 
-  test('C5: killPod names containers that cannot be stopped, and does not stop their sandbox early', async () => {
+  test('C5: the error of killPod names containers that cannot be stopped; their sandbox is not stopped early', async () => {
     const { machine, kubelet, runningPod } = await running(pod({ containers: [sleeper('a')] }));
     machine.cri.faults.add({ rpc: 'stopContainer', fault: { kind: 'error', code: 'INTERNAL', message: 'stuck' } });
     const killing = kubelet.killPod(pod({ containers: [sleeper('a')] }), runningPod, 1, new AbortController().signal);
@@ -270,7 +270,7 @@ describe('C5: container that the runtime cannot stop', () => {
   });
 });
 
-describe('C4: sidecars', () => {
+describe('C4: termination order of sidecars', () => {
   const web = pod({
     initContainers: [sleeper('s1', { restartPolicy: 'Always' }), sleeper('s2', { restartPolicy: 'Always' })],
     containers: [sleeper('a')],
@@ -290,7 +290,7 @@ describe('C4: sidecars', () => {
   });
 });
 
-describe('C5: preStop', () => {
+describe('C5: preStop hook of a killed container', () => {
   const preStop: LifecycleHandler = { exec: { command: ['bye'] } };
   const web = pod({ terminationGracePeriodSeconds: 10, containers: [sleeper('a', { lifecycle: { preStop } })] });
   const hooked = (takesMs: number, log: string[] = [], outcome = 'ok'): MachineOptions => ({
@@ -350,7 +350,7 @@ describe('C5: preStop', () => {
     expect(log).toEqual(['bye 10000', 'aborted']);
   });
 
-  test('C5: a preStop hook runs once: a retried kill continues after the hook', async () => {
+  test('C5: a preStop hook runs once: a retried kill does not repeat a completed hook', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod, kill } = await start(hooked(4_000, log));
     machine.cri.faults.add({ rpc: 'stopContainer', times: 2, fault: { kind: 'error', code: 'UNAVAILABLE' } });
@@ -374,7 +374,7 @@ describe('C5: preStop', () => {
     expect(log.filter((line) => line !== 'aborted')).toEqual(['bye 10000', 'bye 10000']);
   });
 
-  test('K4: a preStop hook is cancelled when its pod is gone', async () => {
+  test('K4: a preStop hook is cancelled when its pod is dropped', async () => {
     const log: string[] = [];
     const { machine, kubelet, runningPod } = await start(hooked(8_000, log));
     const stop = new AbortController();

@@ -43,7 +43,8 @@ describe('K1: a kubelet that is killed at any runtime call', () => {
     async (sent) => {
       let points = 0;
       while (await starting(points, sent)) points++;
-      // Three syncs with lists and statuses, one sandbox, and four calls for each of three containers.
+      // The start makes more than 20 calls: three syncs with lists and statuses, one sandbox, and four calls for each
+      // of three containers.
       expect(points).toBeGreaterThan(20);
     },
   );
@@ -93,7 +94,7 @@ describe('K1: a kubelet that is killed at any runtime call', () => {
 
 describe('K1: a container start that a kill of the kubelet interrupted', () => {
   const message = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
-  /** The first container start is interrupted. */
+  /** Returns a script that interrupts the first container start. */
   const breaksFirstStart = (): Script => {
     let first = true;
     return () => {

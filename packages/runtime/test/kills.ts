@@ -6,8 +6,8 @@ import type { Machine } from './machine.ts';
 type Cri = PodRuntimeComponents['cri'];
 
 /**
- * The runtime as seen by a kubelet that is killed at its call number `at`: before the request is sent, or before the
- * response arrives.
+ * Returns the runtime as seen by a kubelet that is killed at its call number `at`: before the request is sent, or
+ * before the response arrives.
  */
 export function killedAt(cri: Cri, at: number, sent: boolean): { readonly cri: Cri; readonly calls: () => number } {
   let calls = 0;

@@ -9,7 +9,7 @@ import { pod } from './builders.ts';
 import { converge, expectNoTwins } from './kills.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
-describe('C1: lost responses', () => {
+describe('C1: lost responses of the runtime', () => {
   const web = pod({ containers: [sleeper('a')] });
   const codes: readonly CriErrorCode[] = ['DEADLINE_EXCEEDED', 'UNAVAILABLE', 'CANCELLED', 'UNKNOWN', 'INTERNAL'];
   const calls: readonly RpcName[] = ['runPodSandbox', 'createContainer', 'startContainer'];
@@ -90,8 +90,8 @@ describe('C1: lost responses', () => {
     const two = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a'), sleeper('b')] });
 
     /**
-     * A pod in which `a` runs and takes 5 s to stop, and `b` is created. If `b` starts at all, it does so 500 ms after
-     * the kill has begun.
+     * Creates a pod in which `a` runs and takes 5 s to stop, and `b` is created. If `b` starts at all, it does so 500
+     * ms after the kill has begun.
      */
     async function half(workDelayMs: number): Promise<{ machine: Machine; kill: () => Promise<number> }> {
       const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7, stopDelayMs: 5_000 }) } });
@@ -160,7 +160,7 @@ describe('C1: lost responses', () => {
     expect(machine.live()).toHaveLength(1);
   });
 
-  test('C2: the next attempt number is known although all records are gone and the creation fails', async () => {
+  test('C2: the next attempt number is known although all records were removed and the creation fails', async () => {
     let full = false;
     const applied: AppliedResources = {
       appliedToContainer: () => undefined,
@@ -260,8 +260,8 @@ describe('C1: lost responses', () => {
     });
 
     /**
-     * A pod whose only container started after the kubelet had given up on the start. `says` replaces the runtime's
-     * responses for this container.
+     * Creates a pod whose only container started after the kubelet had given up on the start. `says` replaces the
+     * runtime's responses for this container.
      */
     async function unseen(says: (machine: Machine) => Partial<Machine['cri']>) {
       const hook = { begun: 0, ended: 0 };
@@ -303,7 +303,7 @@ describe('C1: lost responses', () => {
       ['fails', () => Promise.reject(new Error('away'))],
       ['hangs', () => new Promise(() => {})],
     ])(
-      'C5: a container with a late start is signalled by the next kill although reading its status %s, and its hook ends',
+      'C5: a container with a late start is signalled by the next kill although reading its status %s, and its preStop hook ends',
       async (_name, answer) => {
         const { machine, hook, over, kill } = await begun();
         Object.assign(over, { containerStatus: answer });
@@ -314,7 +314,7 @@ describe('C1: lost responses', () => {
       },
     );
 
-    /** The first kill has started the hook and is aborted after 5 s. */
+    /** Starts a kill that runs the hook, and aborts it after 5 s. */
     async function begun() {
       const parts = await unseen(() => ({}));
       const stop = new AbortController();
@@ -345,7 +345,7 @@ describe('C1: lost responses', () => {
       expect(containers.map(({ exitCode }) => exitCode)).toEqual([7]);
     });
 
-    test('C5: a kill does not wait for a container with a late start that is gone, and its hook ends', async () => {
+    test('C5: a kill does not wait for a container with a late start that no longer exists; its preStop hook ends', async () => {
       const { machine, hook, over, kill } = await begun();
       const gone = () => Promise.reject(new CriError({ rpc: 'ContainerStatus', code: 'NOT_FOUND', details: 'gone' }));
       Object.assign(over, { containerStatus: gone, stopContainer: gone });
@@ -356,7 +356,7 @@ describe('C1: lost responses', () => {
       expect(hook).toEqual({ begun: 1, ended: 1 });
     });
 
-    test('C5: a container with a late start that was never found running and cannot be read does not block the kill', async () => {
+    test('C5: a late start that was never found running, and whose status cannot be read, does not block the kill', async () => {
       const away = () => Promise.reject(new CriError({ rpc: 'Status', code: 'INTERNAL', details: 'away' }));
       const { machine, over, kill } = await unseen((one) => ({
         containerStatus: unknown(one),
@@ -370,7 +370,7 @@ describe('C1: lost responses', () => {
       expect(machine.live()).toEqual([]);
     });
 
-    test('C5: a container with a late start in an unknown state that cannot be stopped does not block the kill; its hook ends', async () => {
+    test('C5: a late start in unknown state that cannot be stopped does not block the kill; its preStop hook ends', async () => {
       const { machine, hook, kill } = await unseen((one) => ({
         containerStatus: unknown(one),
         stopContainer: () =>

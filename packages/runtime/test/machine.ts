@@ -141,12 +141,12 @@ export class Machine {
   }
 }
 
-/** A container that runs until it is stopped. */
+/** Returns a container that runs until it is stopped. */
 export function sleeper(name: string, extra: Partial<AnyContainer> = {}): AnyContainer {
   return { name, image: 'busybox', command: ['sleep', '3600'], ...extra };
 }
 
-/** A container that exits immediately. */
+/** Returns a container that exits immediately. */
 export function once(name: string, exitCode = 0, extra: Partial<AnyContainer> = {}): AnyContainer {
   return { name, image: 'busybox', command: ['sh', '-c', `exit ${exitCode}`], ...extra };
 }

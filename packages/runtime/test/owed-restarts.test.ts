@@ -74,7 +74,7 @@ describe('restarts after a failed liveness probe', () => {
 });
 
 describe('C6: container that the kubelet stopped for a restart and that exited with code 0', () => {
-  /** Two failures: the second restart is delayed. */
+  /** Makes the probe fail twice, so that the second restart is delayed. */
   async function delayed(machine: Machine, web: Pod, kind: 'liveness' | 'startup') {
     const kubelet = machine.kubelet();
     await machine.sync(kubelet, web);

@@ -5,7 +5,7 @@ import { Machine, sleeper } from './machine.ts';
 
 const everywhere: ContainerPlacement = { cpus: '0-7', mems: '', hasExclusiveCpus: false };
 
-/** A machine on which each container has the placement of its name. */
+/** Creates a machine on which each container has the placement for its name. */
 function machineWith(placements: Readonly<Record<string, ContainerPlacement>>) {
   const started: string[] = [];
   const machine = new Machine({

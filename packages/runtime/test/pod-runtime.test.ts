@@ -4,7 +4,7 @@ import { readRuntimeStatus } from '../src/status/runtime-status.ts';
 import { pod } from './builders.ts';
 import { Machine, once, sleeper } from './machine.ts';
 
-describe('new pod', () => {
+describe('start of a new pod', () => {
   test('a new pod gets its sandbox, its containers, and the usual events', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
@@ -113,7 +113,7 @@ describe('new pod', () => {
   });
 });
 
-describe('restarts', () => {
+describe('restarts of containers and sandboxes', () => {
   test('C2: a crashing container waits 10 s, then 20 s, from its exit', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
@@ -237,7 +237,7 @@ describe('restarts', () => {
   });
 });
 
-describe('failed probe', () => {
+describe('container with a failed probe', () => {
   test('C6: a failed probe of an exited container changes nothing: exit code and restartPolicy decide', async () => {
     const machine = new Machine();
     const kubelet = machine.kubelet();
@@ -283,7 +283,7 @@ describe('failed probe', () => {
   });
 });
 
-describe('failures', () => {
+describe("failures of a pod's start", () => {
   test('a sandbox that cannot be created causes an event and a failed result, not an exception', async () => {
     const machine = new Machine();
     machine.cri.faults.add({

@@ -65,10 +65,13 @@ describe('the status of a container', () => {
     [{ startedAt: 1 }, 'exited'],
     [{ reason: 'Error' }, 'exited'],
     [{}, 'created'],
-  ])('K1: counts an interrupted container start as never started: %j is %s', (more, state) => {
-    const broken = answer({ reason: 'StartError', message: 'context canceled', ...more });
-    expect(toContainerStatus(broken, '').state).toBe(state);
-  });
+  ])(
+    'K1: a container with reason StartError counts as never started if its start was interrupted: %j is %s',
+    (more, state) => {
+      const broken = answer({ reason: 'StartError', message: 'context canceled', ...more });
+      expect(toContainerStatus(broken, '').state).toBe(state);
+    },
+  );
 
   test.each<[object, object | undefined]>([
     [{ cpuPeriod: 0, cpuQuota: 5 }, undefined],
@@ -87,7 +90,7 @@ describe('the status of a container', () => {
   });
 });
 
-describe('sandboxes', () => {
+describe("sandboxes of a pod's status", () => {
   test('a sandbox without metadata counts as attempt 0', () => {
     const status = messages.PodSandboxStatus.create({ id: 's', state: PodSandboxState.SANDBOX_NOTREADY });
     expect(toSandboxStatus(status)).toMatchObject({ attempt: 0, state: 'notReady' });
@@ -105,7 +108,7 @@ describe('sandboxes', () => {
   });
 });
 
-describe('attempts', () => {
+describe('attempts of a container', () => {
   test('container attempts with equal number and age are ordered by ID', () => {
     const [a, b] = [record('x', 'exited', { id: 'a' }), record('x', 'exited', { id: 'b' })];
     expect([byPrecedence(a, b), byPrecedence(b, a), byPrecedence(a, a)]).toEqual([-1, 1, 0]);
@@ -142,13 +145,10 @@ describe('attempts', () => {
     ['created', 'exited', 'a-0'],
     ['running', 'exited', undefined],
     ['created', 'running', undefined],
-  ] as const)(
-    'C6: whether a container that was %s and now is %s has exited without the kubelet noticing: %s',
-    (before, now, id) => {
-      const listed = record('a', now);
-      expect(exitedUnobserved([listed], [record('a', before)])?.id).toBe(id);
-    },
-  );
+  ] as const)('C6: exitedUnobserved of a container that was %s and now is %s returns %s', (before, now, id) => {
+    const listed = record('a', now);
+    expect(exitedUnobserved([listed], [record('a', before)])?.id).toBe(id);
+  });
 });
 
 describe('lists of a runtime', () => {
@@ -202,12 +202,12 @@ describe('lists of a runtime', () => {
     ['a sandbox without an ID', [aSandbox('', 'u1', { labels: {} })], [], []],
     ['a sandbox without metadata', [aSandbox('s1', undefined)], [], []],
     ['a sandbox without a pod', [aSandbox('s1', '', { labels: { 'io.kubernetes.pod.uid': 'u2' } })], [], []],
-  ])('the pods of which a list by label misses a part, with %s: $3', (_what, sandboxes, containers, uids) => {
+  ])('podsBeyondLabels returns the pods $3 for a list by label: %s', (_what, sandboxes, containers, uids) => {
     expect([...podsBeyondLabels(sandboxes, containers)]).toEqual(uids);
   });
 });
 
-describe('end of a log', () => {
+describe('end of a container log', () => {
   const line = (text: string, tag = 'F'): string => `2026-01-01T00:00:00.000000000Z stdout ${tag} ${text}\n`;
   const tail = (text: string, fromStart: boolean, maxLines: number, maxBytes: number) =>
     tailOfCriLog(Buffer.from(text), fromStart, maxLines, maxBytes);
@@ -226,9 +226,12 @@ describe('end of a log', () => {
       9,
       { text: 'abc\n', complete: true },
     ],
-  ])('the tail of a log file: %s', (_what, text, fromStart, maxLines, maxBytes, expected) => {
-    expect(tail(text, fromStart, maxLines, maxBytes)).toEqual(expected);
-  });
+  ])(
+    'tailOfCriLog returns the last lines of a container log: %s',
+    (_what, text, fromStart, maxLines, maxBytes, expected) => {
+      expect(tail(text, fromStart, maxLines, maxBytes)).toEqual(expected);
+    },
+  );
 });
 
 test('the container hash equals Go’s for texts that JSON escapes differently', () => {

@@ -139,7 +139,7 @@ describe('container without a record in the runtime', () => {
     ['the newest sandbox, after that was created', 1, 61, 'sandbox-0'],
     ['an earlier sandbox, before the newest was created', 1, 63, 'earlier'],
   ])(
-    'C3: a container without a record belongs to %s, if both started in the future',
+    'C3: a container without a record belongs to %s, if the container and the sandbox started in the future',
     (_, attempt, createdAt, sandboxId) => {
       const records = status([], [sandbox({ attempt, createdAtMs: createdAt * 1000 })]);
       const podStatus = { initContainerStatuses: [shown('i', ended(0, at(62)))] };
@@ -168,7 +168,7 @@ describe('container without a record in the runtime', () => {
     ['has succeeded', record('i', 'exited', { sandboxId: 'sandbox-0' }), 'sandbox-0'],
     ['runs in another sandbox', record('i', 'running', { sandboxId: 'other' }), 'sandbox-0'],
   ])(
-    'C3: which sandbox a container without a record belongs to if an init container before it %s: $2',
+    'C3: a container without a record belongs to the sandbox "$2" if an init container before it %s',
     (_, first, sandboxId) => {
       const podStatus = { initContainerStatuses: [shown('s', ended(0))], containerStatuses: [shown('app', ended(1))] };
       const spec = { initContainers: [container('i'), sidecar('s')] };

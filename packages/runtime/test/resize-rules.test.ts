@@ -20,7 +20,7 @@ function podOf(containers: readonly Partial<Container>[], more: Partial<Pod['spe
   });
 }
 
-/** The actions for a pod whose containers run with the resources in `applied`. */
+/** Computes the actions for a pod whose containers run with the resources in `applied`. */
 function actionsOf(
   pod: Pod,
   applied: Readonly<Record<string, ResourceRequirements>>,
@@ -89,15 +89,18 @@ describe('actions for a changed allocation', () => {
     ['NotRequired', 'NotRequired', exactly('2', '2Gi'), { memory: ['c0'], cpu: ['c0'] }],
     ['RestartContainer for a changed resource', 'RestartContainer', exactly('1', '2Gi'), 'restart'],
     ['RestartContainer for an unchanged resource', 'RestartContainer', exactly('2', '1Gi'), { cpu: ['c0'] }],
-  ])('a resize with resizePolicy %s', (_what, restartPolicy, resources, expected) => {
-    const resizePolicy = [
-      { resourceName: 'cpu', restartPolicy: 'NotRequired' },
-      { resourceName: 'memory', restartPolicy },
-    ];
-    const actions = summary(actionsOf(podOf([{ resources, resizePolicy }, {}]), { c0: exactly('1', '1Gi') }));
-    const restart = { kill: ['Container c0 resize requires restart'], start: [0], podResources: true };
-    expect(actions).toEqual({ ...NOTHING, ...(expected === 'restart' ? restart : (expected as object)) });
-  });
+  ])(
+    'a resize of a container with resizePolicy %s results in the actions $3',
+    (_what, restartPolicy, resources, expected) => {
+      const resizePolicy = [
+        { resourceName: 'cpu', restartPolicy: 'NotRequired' },
+        { resourceName: 'memory', restartPolicy },
+      ];
+      const actions = summary(actionsOf(podOf([{ resources, resizePolicy }, {}]), { c0: exactly('1', '1Gi') }));
+      const restart = { kill: ['Container c0 resize requires restart'], start: [0], podResources: true };
+      expect(actions).toEqual({ ...NOTHING, ...(expected === 'restart' ? restart : (expected as object)) });
+    },
+  );
 
   test("a resize has no actions for a stopped container, but still compares the pod's cgroup", () => {
     const pod = podOf([{ resources: exactly('2', '2Gi') }, {}]);
@@ -129,7 +132,7 @@ describe('actions for a changed allocation', () => {
   });
 });
 
-describe('order of the steps', () => {
+describe('order of the resize steps', () => {
   const update = { id: 'id' } as ResizePlan['updates']['memory'][number];
   const words = (plan: Partial<ResizePlan>): string[] =>
     resizeSteps({
@@ -174,7 +177,7 @@ describe('order of the steps', () => {
       { group: { held: small, wanted: large }, updates: { memory: [], cpu: [] }, updatePodLevelResources: true },
       ['memoryBytes', 'podLevel memory', 'cpuQuotaUs,cpuPeriodUs', 'cpuShares', 'podLevel cpu'],
     ],
-  ])('the order of resize steps: %s', (_what, plan, expected) => {
+  ])("resizes the pod's cgroup and its containers in a safe order: %s", (_what, plan, expected) => {
     expect(words(plan)).toEqual(expected);
   });
 
@@ -248,11 +251,14 @@ describe('decreased memory limit', () => {
       stats(9, { c: 7 }),
       `${MANY}attempting to set container "c" memory limit (4) below current usage (7)]`,
     ],
-  ])('shrinkProblem returns why memory limits cannot be decreased: %s', (_what, shrinking, figures, expected) => {
-    const problem = shrinkProblem(shrinking, figures);
-    const prefix = expected === undefined || expected.startsWith('cannot') ? '' : 'cannot decrease memory limits: ';
-    expect(problem).toBe(expected === undefined ? undefined : `${prefix}${expected}`);
-  });
+  ])(
+    'shrinkProblem returns why memory limits cannot be decreased, or undefined: %s',
+    (_what, shrinking, figures, expected) => {
+      const problem = shrinkProblem(shrinking, figures);
+      const prefix = expected === undefined || expected.startsWith('cannot') ? '' : 'cannot decrease memory limits: ';
+      expect(problem).toBe(expected === undefined ? undefined : `${prefix}${expected}`);
+    },
+  );
 
   test('the check of a decreased memory limit applies to containers whose limit decreases or is newly set', () => {
     const of = (name: string, current: number, desired: number) =>

@@ -9,7 +9,7 @@ const kubernetes: ServiceData = {
 };
 
 /**
- * A machine whose services are available once `known` is set. `hosts` returns the API server's address in the
+ * Creates a machine whose services are available once `known` is set. `hosts` returns the API server's address in the
  * environment of each created container.
  */
 function machineWithServices(): { machine: Machine; known: { services?: ServiceData[] }; hosts: () => string[] } {

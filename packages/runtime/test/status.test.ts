@@ -148,10 +148,13 @@ describe('the addresses of a sandbox', () => {
     ['the primary IP', { ip: '<nil>' }, false],
     ['an additional IP', { ip: '10.0.0.1', additionalIps: [{ ip: 'x' }] }, false],
     ['no IP', { ip: '', additionalIps: [{ ip: 'x' }] }, true],
-  ])('P7: a sandbox with an invalid IP is not replaced again and again: %s', (_name, network, changed) => {
-    const status = messages.PodSandboxStatus.create({ id: 's', state: PodSandboxState.SANDBOX_READY, network });
-    expect(podSandboxChanged(pod(), { sandboxes: [toSandboxStatus(status)] }).changed).toBe(changed);
-  });
+  ])(
+    'P7: a sandbox is replaced if it lacks a primary IP, but not if one of its IPs is invalid: %s',
+    (_name, network, changed) => {
+      const status = messages.PodSandboxStatus.create({ id: 's', state: PodSandboxState.SANDBOX_READY, network });
+      expect(podSandboxChanged(pod(), { sandboxes: [toSandboxStatus(status)] }).changed).toBe(changed);
+    },
+  );
 });
 
 describe('the status of a pod', () => {

@@ -120,7 +120,7 @@ describe('the termination message', () => {
       {},
       'Error on reading termination message from logs: ',
     ],
-  ] as const)('%s', async (_name, files, extra, expected) => {
+  ] as const)('reads the termination message of an exited container: %s', async (_name, files, extra, expected) => {
     const actual = await message(files, extra);
     if (expected.startsWith('Error on')) expect(actual.startsWith(expected)).toBe(true);
     else expect(actual).toBe(expected);

@@ -8,7 +8,7 @@ import { Machine, type MachineOptions, sleeper } from './machine.ts';
 
 const postStart = { exec: { command: ['true'] } };
 
-/** A machine that records the order of hooks and starts of two containers. */
+/** Creates a machine that records the order of hooks and starts of two containers. */
 function hookedMachine(
   outcome: (container: string) => Promise<void> = async () => {},
   runtime: MachineOptions['runtime'] = {},
@@ -183,7 +183,7 @@ describe('C5: a container whose postStart hook failed is stopped', () => {
     [1, 'the same', []],
     [1, 'the next', []],
   ] as const)(
-    'C6: exit code %i of a container that %s kubelet stopped for its failed hook decides about its restart (policy Never, rule for 42), and sidecars keep running until then',
+    'C6: exit code %i of a container that %s kubelet stopped for its failed hook decides about its restart, by its restart rules',
     async (termExitCode, which, expected) => {
       let hookFails = true;
       const outcome = async (name: string): Promise<void> => {
@@ -212,8 +212,8 @@ describe('C5: a container whose postStart hook failed is stopped', () => {
   );
 
   /**
-   * The first hook fails, and the runtime does not answer the request for the container's state after that. Containers
-   * exit with code 0 on SIGTERM.
+   * Creates a machine on which the first hook fails and the runtime then does not report the container's state.
+   * Containers exit with code 0 on SIGTERM.
    */
   function awayAfterHook(extra: () => void = () => {}): Machine {
     let isFirst = true;

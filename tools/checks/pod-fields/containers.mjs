@@ -60,7 +60,7 @@ export const containers = {
     works(
       'ports',
       [t.predicates, 'the same port'],
-      [t.sandbox, 'port mappings of a sandbox: the first port of a name counts, and address families are separate'],
+      [t.sandbox, 'a sandbox has one port mapping for each port name, and one for each host IP of an unnamed port'],
     ),
     works('resizePolicy', [
       t.resizes,
@@ -84,7 +84,7 @@ export const containers = {
   ContainerPort: [
     works('containerPort hostIP hostPort name protocol', [
       t.sandbox,
-      'port mappings of a sandbox: the first port of a name counts, and address families are separate',
+      'a sandbox has one port mapping for each port name, and one for each host IP of an unnamed port',
     ]),
   ],
   ContainerResizePolicy: [
@@ -106,17 +106,17 @@ export const containers = {
   ],
   EnvVarSource: [
     works('configMapKeyRef secretKeyRef', selected),
-    works('fieldRef', [t.env, 'the variable with fieldRef %s has the expected value']),
+    works('fieldRef', [t.env, 'the variable with fieldRef %s has the value %j']),
     works('fileKeyRef', [
       t.env,
       'reads variables from files; an empty value counts as missing, which is an error unless the reference is optional',
     ]),
-    works('resourceFieldRef', [t.env, 'the variable with resourceFieldRef %j has the expected value']),
+    works('resourceFieldRef', [t.env, 'the variable with resourceFieldRef %j has the value %s']),
   ],
   ConfigMapKeySelector: [works('key name optional', selected)],
   SecretKeySelector: [works('key name optional', selected)],
   ObjectFieldSelector: [
-    works('apiVersion fieldPath', [t.env, 'refuses a variable with fieldRef %s of API version %s']),
+    works('apiVersion fieldPath', [t.env, 'refuses a variable with fieldRef %s of API version %s: %s']),
   ],
   FileKeySelector: [
     works('key optional path volumeName', [
@@ -125,7 +125,7 @@ export const containers = {
     ]),
   ],
   ResourceFieldSelector: [
-    works('containerName divisor resource', [t.env, 'the variable with resourceFieldRef %j has the expected value']),
+    works('containerName divisor resource', [t.env, 'the variable with resourceFieldRef %j has the value %s']),
   ],
   EnvFromSource: [
     works('configMapRef prefix secretRef', [

@@ -40,7 +40,7 @@ export const pod = {
     ]),
     works(
       'hostIPC hostNetwork hostPID shareProcessNamespace',
-      [t.sandbox, 'the sandbox shares namespaces as requested by %j'],
+      [t.sandbox, 'the sandbox of a pod with %j has the namespace modes %s (network), %s (PID) and %s (IPC)'],
       [t.security, "namespaces are the pod's own, shared among its containers, or the host's"],
     ),
     works(

@@ -11,8 +11,11 @@ const nonRoot = [
   t.container,
   'runAsNonRoot with image user %j, runAsUser %s of the pod and %s of the container: error %s',
 ];
-const seccomp = [t.container, 'the seccomp profile for pod %j, container %j, seccompDefault %s'];
-const appArmor = [t.container, 'the AppArmor profile for container %j, annotation %s'];
+const seccomp = [
+  t.container,
+  'for pod profile %j, container profile %j and seccompDefault %s, the seccomp profile has type $3 and path "$4"',
+];
+const appArmor = [t.container, 'for container field %j and annotation %s, the AppArmor profile is $4'];
 const windows = 'kubelets on Windows; the API server refuses the field for a pod with `os: linux`';
 
 export const security = {

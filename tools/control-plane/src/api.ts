@@ -6,7 +6,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** TLS credentials of the client, PEM. */
+/** TLS credentials of a client, in PEM format. */
 export interface Caller {
   readonly ca: string;
   readonly cert?: string;

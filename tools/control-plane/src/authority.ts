@@ -12,7 +12,7 @@ export interface KeyPair {
 export interface Subject {
   readonly commonName: string;
   readonly organization?: string;
-  /** IP addresses and DNS names of a server. A client has none. */
+  /** IP addresses and DNS names of a server. A client certificate has none. */
   readonly ips?: readonly string[];
   readonly dnsNames?: readonly string[];
 }

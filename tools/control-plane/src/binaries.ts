@@ -108,7 +108,10 @@ function releaseDirectory(): string {
   return join(cacheDirectory(), `kubernetes-${KUBERNETES_VERSION}`);
 }
 
-/** Finds all programs in PATH. Their minor release must match, because another release would be a different test. */
+/**
+ * Finds all programs in PATH. Programs of another minor release are not used, because a test with them would not test
+ * this release.
+ */
 async function inPath<Name extends ProgramName>(
   names: readonly Name[],
 ): Promise<Readonly<Record<Name, string>> | undefined> {

@@ -1,10 +1,10 @@
-/** Object that is created at the control plane's start, with its collection. */
+/** Object that is created when the control plane starts, and the API path of its collection. */
 interface Initial {
   readonly collection: string;
   readonly object: object;
 }
 
-/** User name of the API server at a kubelet. */
+/** User name with which the API server authenticates to kubelets. */
 export const KUBELET_CLIENT = 'kube-apiserver-kubelet-client';
 
 /**

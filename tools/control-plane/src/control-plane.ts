@@ -23,19 +23,19 @@ import { addAddress, removeAddress } from './service-address.ts';
 /** Options of a {@link ControlPlane}. */
 export interface ControlPlaneOptions {
   readonly binaries: ControlPlaneBinaries;
-  /** Directory for data, certificates and logs. It is created by `start` and removed by `stop`. */
+  /** Directory for data, certificates and logs. The directory is created by `start` and removed by `stop`. */
   readonly directory: string;
   /**
    * Whether pods with their own addresses can reach the API server. If true, the API server listens on port 443 of the
-   * `kubernetes` service's address, which is added to the loopback interface and requires root. Otherwise it listens on
-   * 127.x.y.1. Default: false.
+   * `kubernetes` service's address, which is added to the loopback interface and requires root. If false, the API
+   * server listens on 127.x.y.1. Default: false.
    */
   readonly reachableFromPods?: boolean;
   /** Subnet of the services, such as `10.96.0.0/16`. Default: a /24 subnet that depends on the directory. */
   readonly serviceSubnet?: string;
   /**
    * Additional arguments per process, such as `{ 'kube-controller-manager': ['--node-monitor-grace-period=10s'] }`.
-   * They override the default ones.
+   * These arguments override the default ones.
    */
   readonly extraArguments?: Readonly<Partial<Record<ProcessName, readonly string[]>>>;
   /** Time limit in ms for each process to become ready. Default: 60,000. */
@@ -45,9 +45,10 @@ export interface ControlPlaneOptions {
 const POLL_MS = 100;
 
 /**
- * Kubernetes control plane with real programs on the loopback interface. It uses TLS and client certificates, Node and
- * RBAC authorization and NodeRestriction. Nodes can join with a certificate or a bootstrap token. Each process can be
- * killed and restarted. The processes keep running when this program exits without stopping them.
+ * Kubernetes control plane with real programs on the loopback interface. The control plane uses TLS and client
+ * certificates, Node and RBAC authorization and NodeRestriction. Nodes can join with a certificate or a bootstrap
+ * token. Each process can be killed and restarted. The processes keep running when this program exits without stopping
+ * them.
  */
 export class ControlPlane {
   readonly #options: ControlPlaneOptions;
@@ -78,7 +79,7 @@ export class ControlPlane {
     return this.#places.kubeconfig('admin');
   }
 
-  /** Administrator's credentials, PEM. */
+  /** Credentials of the administrator, in PEM format. */
   get admin(): Required<Caller> {
     if (this.#admin === undefined) throw new Error('the control plane was not started');
     return { ca: this.#ca, ...this.#admin };
@@ -95,8 +96,8 @@ export class ControlPlane {
   }
 
   /**
-   * Prepares and starts all processes and waits until pods can be created. @throws Error with the end of a log; nothing
-   * is left behind then
+   * Prepares and starts all processes and waits until pods can be created. @throws Error with the end of a log, after
+   * all processes and files were removed
    */
   async start(): Promise<void> {
     try {
@@ -147,8 +148,8 @@ export class ControlPlane {
   }
 
   /**
-   * Deletes all data of the cluster: etcd starts with an empty data directory and restarts the resource versions. All
-   * other processes are restarted.
+   * Deletes all data of the cluster: etcd starts with an empty data directory and restarts the resource versions. The
+   * other processes are restarted, too.
    */
   async wipe(): Promise<void> {
     for (const name of [...PROCESS_NAMES].reverse()) await this.killProcess(name, 'SIGKILL');
@@ -203,8 +204,8 @@ export class ControlPlane {
   }
 
   /**
-   * Compacts etcd and restarts the API server, so that old resource versions expire. Without the restart the API server
-   * would still have them in its cache.
+   * Compacts etcd and restarts the API server, so that old resource versions expire. Without the restart, the API
+   * server would still have the old resource versions in its cache.
    */
   async compact(): Promise<void> {
     const url = `https://${this.#prepared.address}:${this.#prepared.etcdPort}/v3/kv`;
@@ -309,8 +310,8 @@ export class ControlPlane {
   }
 
   /**
-   * The API server rejects pods until the controllers have created the default service account and the root CA
-   * ConfigMap.
+   * Waits until pods can be created: the API server rejects pods until the controllers have created the default service
+   * account and the root CA ConfigMap.
    */
   async #untilPodsCanBeCreated(): Promise<void> {
     for (const path of ['serviceaccounts/default', 'configmaps/kube-root-ca.crt']) {

@@ -13,12 +13,14 @@ export const COREDNS_VERSION = '1.15.0';
 const RELEASES = 'https://github.com/coredns/coredns/releases/download';
 const MODULE = 'github.com/coredns/coredns';
 /**
- * CoreDNS plugins of a build, which a cluster's DNS needs. With all plugins, the build would include the libraries of cloud
- * providers.
+ * CoreDNS plugins of a build, which a cluster's DNS needs. A build with all plugins would include the libraries of
+ * cloud providers.
  */
 const PLUGINS = ['bind', 'cache', 'errors', 'forward', 'kubernetes', 'loadbalance', 'ready'] as const;
 
-/** Path of CoreDNS in the cache. It contains the number of plugins, because an earlier build had fewer. */
+/**
+ * Path of CoreDNS in the cache. The path contains the number of plugins, because an earlier build had fewer plugins.
+ */
 export function coreDnsFile(): string {
   return join(cacheDirectory(), `coredns-${COREDNS_VERSION}-${PLUGINS.length}`);
 }
@@ -44,7 +46,7 @@ function mainGo(): string {
  * @throws Error if both fail
  */
 export async function bringCoreDns(file: string, say: Say, releases: string = RELEASES): Promise<void> {
-  // A separate directory, whose program is renamed at the end, so that concurrent calls do not conflict.
+  // The program is prepared in a separate directory and renamed at the end, so that concurrent calls do not conflict.
   const work = `${file}.${process.pid}`;
   await mkdir(work, { recursive: true });
   try {

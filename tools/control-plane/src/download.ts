@@ -18,20 +18,22 @@ const MIRRORS: Mirrors = {
   kubernetes: 'https://dl.k8s.io',
   etcd: 'https://github.com/etcd-io/etcd/releases/download',
 };
-/** Time limit in ms for checksums. It is short, so that a machine without access to the releases does not wait. */
+/**
+ * Time limit in ms for checksums. The limit is short, so that a machine without access to the releases does not wait.
+ */
 const HEAD_TIMEOUT_MS = 5_000;
 
 /** Programs that the release publishes in one archive of tests. */
 const TEST_PROGRAMS = ['e2e.test', 'e2e_node.test', 'ginkgo'] as const;
 
-/** Program that the release publishes as a binary. */
+/** Name of a program that the release publishes, by itself or in the archive of tests. */
 export type PublishedName = ProgramName | (typeof TEST_PROGRAMS)[number];
 
 /** Options of one download. */
 interface Download {
   readonly mirrors: Mirrors;
   readonly arch: string;
-  /** Temporary directory. */
+  /** Temporary directory for downloaded files. */
   readonly work: string;
   readonly say: (text: string) => void;
 }

@@ -7,7 +7,7 @@ export const PROCESS_NAMES = ['etcd', 'kube-apiserver', 'kube-controller-manager
 /** Process of the control plane. */
 export type ProcessName = (typeof PROCESS_NAMES)[number];
 
-/** Addresses and ports of a control plane. They stay the same as long as the directory exists. */
+/** Addresses and ports of a control plane. Addresses and ports stay the same as long as the directory exists. */
 export interface Layout {
   /** Loopback address of this control plane, so that two control planes never use the same port. */
   readonly address: string;
@@ -18,7 +18,7 @@ export interface Layout {
   readonly etcdPeerPort: number;
   readonly controllerManagerPort: number;
   readonly schedulerPort: number;
-  /** Subnet of the services. Its first address is the API server's. */
+  /** Subnet of the services. The first address of the subnet is the API server's. */
   readonly serviceSubnet: string;
 }
 

@@ -13,7 +13,8 @@ export interface ManagedProcessOptions {
   /** File with the process ID, through which a later program finds the process. */
   readonly pidFile: string;
   /**
-   * Text that the process has in its arguments. It distinguishes the process from another one that got its ID later.
+   * Text that the process has in its arguments. The text distinguishes the process from another one that got its ID
+   * later.
    */
   readonly mark: string;
 }
@@ -92,8 +93,8 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 
 /**
  * Returns the start time of a process in kernel ticks, which identifies the process together with its ID. Returns
- * `undefined` if the process has exited, that is, if its last thread has exited. Its arguments disappear earlier, when
- * its sockets are still open.
+ * `undefined` if the process has exited, that is, if its last thread has exited. The arguments of an exiting process
+ * disappear earlier, while its sockets are still open, so they do not show the exit.
  */
 async function startTime(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');

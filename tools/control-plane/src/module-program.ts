@@ -15,7 +15,7 @@ export interface ModuleProgram {
   readonly directory: string;
 }
 
-/** Returns the program from the cache, or builds it. The reason says why there is none. */
+/** Returns the program from the cache, or builds it. If there is no program, the result contains the reason. */
 export async function findModuleProgram(
   program: ModuleProgram,
   say: (text: string) => void,

@@ -11,11 +11,14 @@ import { KUBERNETES_VERSION } from './versions.ts';
 /** A Go program of this repository that imports packages of the release. */
 export interface OwnGoProgram {
   readonly name: string;
-  /** Directory of its Go files, without a `go.mod`. */
+  /** Directory of the program's Go files, without a `go.mod`. */
   readonly source: URL;
 }
 
-/** Returns the program from the cache, or builds it if its source has changed. The reason says why there is none. */
+/**
+ * Returns the program from the cache, or builds it if its source has changed. If there is no program, the result
+ * contains the reason.
+ */
 export async function findOwnGoProgram(
   { name, source }: OwnGoProgram,
   say: (text: string) => void,

@@ -9,7 +9,7 @@ export interface RunOptions {
   readonly input?: string;
 }
 
-/** Result of a program. */
+/** Exit code and output of a program that has ended. */
 export interface Ended {
   readonly exitCode: number | null;
   readonly stdout: string;
@@ -31,7 +31,7 @@ export function attempt(file: string, args: readonly string[], options: RunOptio
     });
     child.on('error', reject);
     child.on('close', (exitCode) => resolve({ exitCode, stdout, stderr }));
-    // A program need not read its whole input.
+    // A program may exit before it has read its whole input; the error of the write is ignored.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
   });

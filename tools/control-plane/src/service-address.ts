@@ -9,8 +9,8 @@ export async function cannotAddAddress(): Promise<string | undefined> {
 
 /**
  * Adds an address to the loopback interface, as kube-proxy in IPVS mode adds service addresses to an interface. Pods
- * reach the address by their default route, processes of the machine reach it like any other, and other machines cannot
- * reach it.
+ * reach the address by their default route, processes of the machine reach it directly, and other machines cannot reach
+ * it.
  */
 export async function addAddress(address: string): Promise<void> {
   if (!(await hasAddress(address))) await run('ip', ['address', 'add', `${address}/32`, 'dev', 'lo']);

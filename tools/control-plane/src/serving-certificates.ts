@@ -9,7 +9,7 @@ interface SigningRequest {
 
 const REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 
-/** Returns whether a request is a node's request for its serving certificate, without a decision. */
+/** Returns whether a request is a node's request for its serving certificate that is neither approved nor denied. */
 export function isOpenServingRequest({ spec, status }: SigningRequest): boolean {
   return (
     spec.signerName === 'kubernetes.io/kubelet-serving' &&
@@ -19,8 +19,9 @@ export function isOpenServingRequest({ spec, status }: SigningRequest): boolean 
 }
 
 /**
- * Approves the serving certificate requests of kubelets. No controller of Kubernetes approves them, because only an
- * operator knows whether a node has the addresses in the request. Here all nodes are on this machine.
+ * Approves the serving certificate requests of kubelets. No controller of Kubernetes approves these requests, because
+ * only an operator knows whether a node has the addresses in the request. All nodes of this control plane are on this
+ * machine.
  * @returns the names of the approved requests
  */
 export async function approveServingRequests(plane: ControlPlane): Promise<readonly string[]> {

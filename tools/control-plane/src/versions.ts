@@ -1,4 +1,4 @@
-/** Kubernetes version that is run. */
+/** Version of the Kubernetes programs that this package runs. */
 export const KUBERNETES_VERSION = '1.36.3';
 
 /**

@@ -63,7 +63,7 @@ export function instrument(file: string, code: string, firstId: number): Instrum
   return { code: inside(parseModule(file, code), false), mutants };
 }
 
-/** Returns whether an expression statement may be removed. Such a statement only has a side effect. */
+/** Returns whether an expression statement may be removed. An expression statement only has a side effect. */
 function removable(parent: SyntaxNode, node: SyntaxNode): boolean {
   if (parent.type !== 'ExpressionStatement' || node.type === 'Literal') return false;
   // A removed `super(...)` would break the whole class.
@@ -111,8 +111,8 @@ function mayChange(parent: SyntaxNode, property: string, node: SyntaxNode): bool
 }
 
 /**
- * Returns whether a node is an error message. Messages are not part of a rule's decision, and only tests of messages
- * would detect a change.
+ * Returns whether a node is an error message. Error messages are not part of a rule's decision, and only tests of
+ * messages would detect a change.
  */
 function isMessage(parent: SyntaxNode, node: SyntaxNode): boolean {
   if (parent.type === 'NewExpression') {

@@ -44,7 +44,10 @@ export interface Answer {
   /** Execution per test ID. */
   readonly hits: Readonly<Record<string, Hits>>;
   readonly killed: readonly number[];
-  /** IDs of tests that fail without a mutant when they are repeated. Mutants that they detected do not count. */
+  /**
+   * IDs of tests that fail without a mutant when they are repeated. Mutants that such a test detected do not count as
+   * killed.
+   */
   readonly unsteady: readonly string[];
   /** In a series: number of completed runs. */
   readonly ended: number;

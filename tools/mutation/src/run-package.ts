@@ -12,7 +12,7 @@ import type { Fate, Outcome } from './score.ts';
 /** Limits of a test with a mutant: a multiple of its values without a mutant, plus a fixed allowance. */
 const PATIENCE: Limits = { calls: 20, turns: 3 };
 const FREE: Limits = { calls: 10_000, turns: 100 };
-/** Maximum number of mutants per worker. The worker keeps some memory of each. */
+/** Maximum number of mutants per worker. The worker does not free all memory of a mutant. */
 const SERIES = 50;
 
 /** Options of {@link runPackage}. */
@@ -103,7 +103,7 @@ async function fatesOf(
     }
     const silent = rest.findIndex(([specification]) => !result.answers.has(specification));
     if (silent === -1) break;
-    // A mutant ended the worker.
+    // The worker ended without an answer for this file, because a mutant ended the process.
     const [specification, { hits }] = rest[silent] as FileAnswer;
     slow.get(specification)?.push(...Object.values(hits).flatMap((test) => test.mutants));
     rest = rest.slice(silent + 1);
@@ -130,7 +130,7 @@ async function seriesKills(
   const { answers } = await tests.run(runs, { kind: 'series', mutants, limits });
   const answer = answers.get(specification);
   if (answer?.spoilt === true && mutants.length > 1) {
-    // A mutant left state behind that makes the other runs fail; then each mutant gets its own worker.
+    // A mutant left state behind that makes the other runs fail, so each mutant gets its own worker.
     const alone: number[] = [];
     for (const mutant of mutants) alone.push(...(await seriesKills(tests, specification, [mutant], limits)));
     return alone;
@@ -139,7 +139,7 @@ async function seriesKills(
   const killed = answer?.killed ?? [];
   const last = mutants[ended];
   if (last === undefined) return killed;
-  // The mutant ended the worker.
+  // The worker ended during the run of this mutant, so the mutant counts as killed.
   return [...killed, last, ...(await seriesKills(tests, specification, mutants.slice(ended + 1), limits))];
 }
 
@@ -170,7 +170,7 @@ async function openVitest(directory: string, instrumented: ReadonlyMap<string, I
       maxWorkers: 1,
       // One worker runs the same file repeatedly. The runner resets the modules that must be evaluated again.
       isolate: false,
-      // The runner counts turns of the event loop instead.
+      // Vitest's timeout is off, because the runner counts turns of the event loop instead.
       testTimeout: 0,
       hookTimeout: 120_000,
       sequence: { sequencer: GivenOrder },
@@ -196,7 +196,7 @@ async function openVitest(directory: string, instrumented: ReadonlyMap<string, I
   );
 }
 
-/** Keeps the given order. By default, Vitest orders files by the results of earlier runs. */
+/** Runs test files in the given order. By default, Vitest orders files by the results of earlier runs. */
 class GivenOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return files;

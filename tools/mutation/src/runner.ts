@@ -1,5 +1,5 @@
-// Vitest runner for mutated packages. It defines the global mutant switch, and runs each test or each file once per
-// mutant.
+// Vitest runner for mutated packages. The runner defines the global mutant switch, and runs each test or each file once
+// per mutant.
 import { readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { type RunnerTestCase, type RunnerTestFile, TestRunner } from 'vitest';
@@ -9,7 +9,7 @@ import { withinTurns } from './turns.ts';
 
 const requestPath = process.env[REQUEST_VARIABLE] ?? '';
 const request = JSON.parse(readFileSync(requestPath, 'utf8')) as Request;
-// Tests may replace this global.
+// The original function is kept, because tests may replace this global.
 const { setImmediate } = globalThis;
 const UNLIMITED: Limits = { calls: Number.POSITIVE_INFINITY, turns: Number.POSITIVE_INFINITY };
 
@@ -22,7 +22,7 @@ let calls = 0;
 Object.assign(globalThis, {
   __mutants: {
     is(id: number): boolean {
-      // A mutant can make a loop endless. Only this check ends it.
+      // If a mutant makes a loop endless, only this check ends the loop.
       if (++calls > limits.calls) throw new Error('the mutant exceeds the limit of calls');
       if (request.kind === 'hits') noted.add(id);
       return id === alive;
@@ -65,7 +65,7 @@ export default class MutantRunner extends TestRunner {
     this.#noticed = [];
     const left = this.#mutantsOf(test).length;
     if (left > 0) test.repeats = left;
-    // One failed test is enough.
+    // One failed test is enough to detect the mutant of the series, so the remaining tests are skipped.
     if (request.kind === 'series' && this.#failed) test.mode = 'skip';
     await super.onBeforeRunTask(test);
   }

@@ -1,5 +1,5 @@
 const TURN_MS = 20;
-// Tests may replace these globals.
+// The original functions are kept, because tests may replace these globals.
 const { setInterval, clearInterval } = globalThis;
 
 /**

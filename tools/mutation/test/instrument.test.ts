@@ -33,7 +33,7 @@ describe('instrument', () => {
       ['3: 1 -> 2'],
     ],
     ['no assignment target', 'a[0] = 1;', ['1: 1 -> 2', '1: a[0] = 1 -> nothing']],
-  ])('mutates %s', (_name, code, expected) => {
+  ])('instrument mutates %s', (_name, code, expected) => {
     expect(changes(code)).toEqual(expected);
   });
 

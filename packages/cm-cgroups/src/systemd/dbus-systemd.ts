@@ -39,8 +39,8 @@ export interface DbusSystemdOptions {
   /** User id of this process, for authentication. */
   readonly userId: number;
   /**
-   * Sockets, tried in this order. Default: the system bus, then systemd's private socket, which exists before the bus
-   * and without it.
+   * Sockets, tried in this order. Default: the system bus, then systemd's private socket, which exists even before the
+   * bus is started.
    */
   readonly endpoints?: readonly SystemdEndpoint[];
   /** Timeout of each reply, and of each job. Default: 30,000 (30 s). */
@@ -66,8 +66,9 @@ interface Joined {
 }
 
 /**
- * Client of systemd over D-Bus. It connects at the first call, and reconnects if the connection was closed; all calls
- * are safe to repeat (`systemd/dbus.go`, `systemd/common.go` of opencontainers/cgroups; org.freedesktop.systemd1(5)).
+ * Client of systemd over D-Bus. The client connects at the first call, and reconnects if the connection was closed; all
+ * calls are safe to repeat (`systemd/dbus.go`, `systemd/common.go` of opencontainers/cgroups;
+ * org.freedesktop.systemd1(5)).
  */
 export class DbusSystemd implements Systemd {
   readonly #connect: DbusSystemdComponents['connect'];
@@ -227,7 +228,7 @@ export class DbusSystemd implements Systemd {
     }
   }
 
-  /** Concurrent callers share the connection. */
+  /** Returns the connection, which concurrent callers share; opens it if necessary. */
   async #join(signal?: AbortSignal): Promise<Joined> {
     for (;;) {
       this.#joined ??= this.#joinAny().catch((err: unknown) => {

@@ -14,7 +14,7 @@ interface Waiting {
 /** Collects the results of systemd jobs, by job path, from the signal `JobRemoved`. */
 export class JobWatch {
   readonly #waiting = new Map<string, Waiting>();
-  /** Sender and result of finished jobs. */
+  /** Sender and result of finished jobs, by job path. */
   readonly #ended = new Map<string, readonly [sender: string | undefined, result: string]>();
 
   /** Processes a signal `JobRemoved`: id, path, unit, result. */
@@ -33,8 +33,8 @@ export class JobWatch {
   }
 
   /**
-   * Waits for a job's result. @param sender the peer that must send the signal: the one that created the job @returns
-   * the result when it is known; dispose the object to stop waiting
+   * Waits for a job's result. @param sender the peer that created the job, which must send the signal @returns the
+   * result when it is known; dispose the object to stop waiting
    */
   result(path: string, sender: string | undefined): Disposable & { readonly result: Promise<string> } {
     const { promise, resolve } = Promise.withResolvers<string>();

@@ -9,7 +9,7 @@ export interface Systemd {
   version(signal?: AbortSignal): Promise<number>;
   /**
    * Creates a unit that exists until it is stopped or the machine shuts down, and waits until it is started. A running
-   * unit is kept as it is; an existing unit that is not running is started.
+   * unit is not changed; an existing unit that is not running is started.
    * @throws DbusError
    */
   startTransientUnit(name: string, properties: readonly UnitProperty[], signal?: AbortSignal): Promise<void>;
@@ -19,8 +19,8 @@ export interface Systemd {
    */
   setUnitProperties(name: string, properties: readonly UnitProperty[], signal?: AbortSignal): Promise<void>;
   /**
-   * Stops a unit and waits until it has stopped; a missing unit counts as stopped. The failed state is reset. @throws
-   * DbusError
+   * Stops a unit and waits until it has stopped; a missing unit counts as stopped. If the unit has failed, its failed
+   * state is reset. @throws DbusError
    */
   stopUnit(name: string, signal?: AbortSignal): Promise<void>;
 }

@@ -22,7 +22,7 @@ export class FakeSystemd implements Systemd {
   async startTransientUnit(name: string, properties: readonly UnitProperty[]): Promise<void> {
     this.#check('start', name);
     if (!this.units.has(name)) this.units.set(name, new Map(properties.map(([key, , value]) => [key, value])));
-    // With the requested controllers, in the hierarchies that systemd uses: on v1 its own and a few others.
+    // The slice is created in the hierarchies that systemd uses: on v1 its own and those of a few controllers.
     const mounts = this.#kernel.version === 2 ? [''] : ['/systemd', '/cpu', '/memory', '/pids'];
     for (const mount of mounts) await this.#kernel.fs.mkdir(`/sys/fs/cgroup${mount}${pathOf(name)}`);
   }

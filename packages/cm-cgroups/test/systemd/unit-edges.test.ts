@@ -24,7 +24,7 @@ describe('systemd unit properties with their D-Bus types', () => {
     [242, ['CPUQuotaPeriodUSec t', 'CPUQuotaPerSecUSec t']],
     [243, ['CPUQuotaPeriodUSec t', 'CPUQuotaPerSecUSec t']],
     [244, ['CPUQuotaPeriodUSec t', 'CPUQuotaPerSecUSec t', 'AllowedCPUs ay']],
-  ])('properties for systemd version %i', (version, expected) => {
+  ])('systemd %i gets the CPU properties $1', (version, expected) => {
     const properties = resourceProperties({ cpuQuotaUs: 1000, cpuPeriodUs: 100_000, cpus: '0' }, 2, version);
     expect(properties.map(([name, type]) => `${name} ${type}`)).toEqual(expected);
   });
@@ -34,20 +34,23 @@ describe('systemd unit properties with their D-Bus types', () => {
     [{ cpuQuotaUs: 0, cpuPeriodUs: 100_000 }, INFINITY],
     [{ cpuQuotaUs: -1, cpuPeriodUs: 100_000 }, INFINITY],
     [{ cpuQuotaUs: 1, cpuPeriodUs: 100_000 }, 10_000n],
-  ])('CPU properties for %j', (config, perSecond) => {
+  ])('for the CPU limits %j, CPUQuotaPerSecUSec is $1', (config, perSecond) => {
     expect(resourceProperties(config, 2, 252).find(([name]) => name === 'CPUQuotaPerSecUSec')?.[2]).toBe(perSecond);
   });
 });
 
 describe('CPU quota rounding to whole percents', () => {
   test.each([
-    ['what has none', {}],
-    ['what has a period alone', { cpuPeriodUs: 100_000 }],
-    ['0, which sets nothing', { cpuQuotaUs: 0 }],
-    ['none', { cpuQuotaUs: -1, cpuPeriodUs: 100_000 }],
-    ['a whole percent', { cpuQuotaUs: 1000, cpuPeriodUs: 100_000 }],
-    ['a whole percent, all but: nobody loses a part of it', { cpuQuotaUs: 10_000, cpuPeriodUs: 999_999 }],
-  ])('a quota of %s is unchanged', (_title, config: ResourceConfig) => {
+    ['limits without a quota', {}],
+    ['a period without a quota', { cpuPeriodUs: 100_000 }],
+    ['a quota of 0, which sets no limit', { cpuQuotaUs: 0 }],
+    ['an unlimited quota', { cpuQuotaUs: -1, cpuPeriodUs: 100_000 }],
+    ['a quota of a whole percent', { cpuQuotaUs: 1000, cpuPeriodUs: 100_000 }],
+    [
+      'a quota that is a whole percent when rounded down to microseconds per second',
+      { cpuQuotaUs: 10_000, cpuPeriodUs: 999_999 },
+    ],
+  ])('withWholePercents does not change %s', (_title, config: ResourceConfig) => {
     expect(withWholePercents(config)).toEqual(config);
   });
 
@@ -64,7 +67,7 @@ describe('lists of CPUs', () => {
     expect(cpuBits('65535')).toHaveLength(8192);
   });
 
-  test.each(['0,3-1', '0,x', '0,65536', '3-1', '', ' , '])('%j is not a CPU list', (list) => {
+  test.each(['0,3-1', '0,x', '0,65536', '3-1', '', ' , '])('cpuBits rejects the CPU list %j', (list) => {
     expect(() => cpuBits(list)).toThrow(CgroupError);
   });
 });

@@ -14,12 +14,12 @@ describe("systemd properties of a cgroup's limits", () => {
     ['shares on v1', { cpuShares: 1024 }, 1, { CPUShares: 1024n }],
     ['memory on v2', { memoryBytes: 4096 }, 2, { MemoryMax: 4096n }],
     ['memory on v1', { memoryBytes: 4096 }, 1, { MemoryLimit: 4096n }],
-    ['no limit of memory', { memoryBytes: -1 }, 2, { MemoryMax: INFINITY }],
-    ['0, which sets nothing', { memoryBytes: 0, cpuQuotaUs: 0 }, 2, {}],
+    ['unlimited memory', { memoryBytes: -1 }, 2, { MemoryMax: INFINITY }],
+    ['limits of 0, which set nothing', { memoryBytes: 0, cpuQuotaUs: 0 }, 2, {}],
     ['swap', { swapBytes: 0 }, 2, { MemorySwapMax: 0n }],
-    ['swap on v1, which counts it with memory', { swapBytes: 0 }, 1, {}],
+    ['swap on v1, where the swap limit includes memory', { swapBytes: 0 }, 1, {}],
     ['processes', { pidsLimit: 0 }, 2, { TasksMax: 1n }],
-    ['no limit of processes', { pidsLimit: -1 }, 2, { TasksMax: INFINITY }],
+    ['unlimited processes', { pidsLimit: -1 }, 2, { TasksMax: INFINITY }],
     [
       'a quota and its period',
       { cpuQuotaUs: 50_000, cpuPeriodUs: 100_000 },
@@ -27,7 +27,7 @@ describe("systemd properties of a cgroup's limits", () => {
       { CPUQuotaPeriodUSec: 100_000n, CPUQuotaPerSecUSec: 500_000n },
     ],
     [
-      'a quota of no whole percent',
+      'a quota that is not a whole percent',
       { cpuQuotaUs: 12_345, cpuPeriodUs: 100_000 },
       2,
       { CPUQuotaPeriodUSec: 100_000n, CPUQuotaPerSecUSec: 130_000n },
@@ -38,7 +38,7 @@ describe("systemd properties of a cgroup's limits", () => {
       1,
       { CPUQuotaPeriodUSec: 100_000n, CPUQuotaPerSecUSec: INFINITY },
     ],
-    ['a quota alone', { cpuQuotaUs: 200_000 }, 2, { CPUQuotaPerSecUSec: 2_000_000n }],
+    ['a quota without a period', { cpuQuotaUs: 200_000 }, 2, { CPUQuotaPerSecUSec: 2_000_000n }],
     ['CPUs', { cpus: '0-1,9' }, 2, { AllowedCPUs: Uint8Array.of(3, 2) }],
     [
       'protected memory',
@@ -47,19 +47,19 @@ describe("systemd properties of a cgroup's limits", () => {
       { MemoryMin: 5n, MemoryLow: 6n, MemoryHigh: INFINITY },
     ],
     [
-      'limits of memory by their files',
+      'memory limits that are given as cgroup v2 files',
       { unified: { 'memory.max': '7', 'memory.swap.max': '8' } },
       2,
       { MemoryMax: 7n, MemorySwapMax: 8n },
     ],
-    ['files of v2 on v1', { unified: { 'memory.min': '5' } }, 1, {}],
+    ['cgroup v2 files on v1', { unified: { 'memory.min': '5' } }, 1, {}],
     [
-      'what systemd has no word for',
+      'limits without a systemd property',
       { oomGroup: true, hugePageLimits: 'unlimited', unified: { 'misc.max': 'x 1', 'memory.min': 'odd' } },
       2,
       {},
     ],
-  ])('systemd properties for %s', (_name, config, version, expected) => {
+  ])('the systemd properties for %s are $3', (_name, config, version, expected) => {
     const properties = resourceProperties(config, version, 257);
     expect(Object.fromEntries(properties.map(([name, , value]) => [name, value]))).toEqual(expected);
   });
@@ -115,12 +115,15 @@ describe('CPU lists as bit masks', () => {
     [' 2 , 0,,3 ', [0x0d]],
     ['0,8-9,16', [0x01, 0x03, 0x01]],
     ['4,6,8,10', [0x50, 0x05]],
-  ])('the CPU list %s as a bit mask', (list, bytes) => {
+  ])('cpuBits converts the CPU list %j to the bytes $1', (list, bytes) => {
     expect([...cpuBits(list)]).toEqual(bytes);
   });
-  test.each(['', ' ', ',', 'a', '3-1', '-1', '1-', '1-2-3', '99999999', '0x1'])('refuses the CPU list %j', (list) => {
-    expect(() => cpuBits(list)).toThrow(expect.objectContaining({ code: 'Refused' }));
-  });
+  test.each(['', ' ', ',', 'a', '3-1', '-1', '1-', '1-2-3', '99999999', '0x1'])(
+    'cpuBits refuses the CPU list %j',
+    (list) => {
+      expect(() => cpuBits(list)).toThrow(expect.objectContaining({ code: 'Refused' }));
+    },
+  );
 });
 
 test.each([
@@ -128,6 +131,6 @@ test.each([
   ['v245.4-1.fc32', 245],
   ['"252.39"', 252],
   ['none', 0],
-])('the systemd version is parsed from %s', (text, version) => {
+])('the systemd version parsed from %s is %i', (text, version) => {
   expect(parseSystemdVersion(text)).toBe(version);
 });

@@ -24,12 +24,12 @@ export function csiAccessMode(
   return supportedAccessMode(MODES[mode], capabilities);
 }
 
-/** Returns whether a driver without `SINGLE_NODE_MULTI_WRITER` does not know the access mode. */
+/** Returns whether only drivers with the capability `SINGLE_NODE_MULTI_WRITER` know the access mode. */
 export function isFineAccessMode(mode: CsiAccessMode): boolean {
   return FINE_MODES.has(mode);
 }
 
-/** Returns the access mode, or the coarser one that every driver knows. */
+/** Returns the access mode if the driver knows it, otherwise the coarser mode that every driver knows. */
 export function supportedAccessMode(
   mode: CsiAccessMode,
   { singleNodeMultiWriter }: Pick<CsiNodeCapabilities, 'singleNodeMultiWriter'>,

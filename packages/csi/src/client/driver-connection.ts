@@ -10,7 +10,7 @@ export interface OpenConnection {
   readonly client: ReturnType<GrpcTransport['client']>;
   /** Calls in progress. */
   calls: number;
-  /** Whether no further call uses the connection. */
+  /** Whether the connection is lost, so that no further call uses it. */
   isLost: boolean;
   /** Capabilities that the driver reported on this connection. */
   capabilities: CsiNodeCapabilities | undefined;
@@ -23,8 +23,8 @@ export interface DriverConnectionComponents {
 }
 
 /**
- * The connection to a driver's socket. The first call opens the connection. When the connection is lost, the next call opens a
- * new one immediately: gRPC's own back-off would fail calls for seconds after the driver is back.
+ * The connection to a driver's socket. The first call opens the connection. When the connection is lost, the next call
+ * opens a new connection immediately: gRPC's own back-off would make calls fail for seconds after the driver is back.
  */
 export class DriverConnection {
   readonly #components: DriverConnectionComponents;

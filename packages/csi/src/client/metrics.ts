@@ -1,7 +1,7 @@
 import { type GrpcCode, goCodeName } from '@node-agent/grpc';
 import type { Histogram, Metrics } from '@node-agent/telemetry';
 
-/** Records the duration of calls. @param isMigrated whether the volume is the CSI form of one of an in-tree type */
+/** Records the duration of calls. @param isMigrated whether the volume is the CSI form of an in-tree volume */
 export type RecordCall = (method: string, code: GrpcCode | undefined, seconds: number, isMigrated: boolean) => void;
 
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600];

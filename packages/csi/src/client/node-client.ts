@@ -39,21 +39,21 @@ export interface CsiNodeClientOptions {
   readonly timeoutMs?: number;
 }
 
-/** `csiTimeout` (`pkg/volume/csi/csi_plugin.go`). */
+/** Default deadline of a call in ms: `csiTimeout` (`pkg/volume/csi/csi_plugin.go`). */
 const TIMEOUT_MS = 120_000;
 
 interface CallOptions {
   readonly signal: AbortSignal;
   readonly secrets?: Readonly<Record<string, string>>;
-  /** Arguments that must not be empty, by upstream's words for them. */
+  /** Arguments that must not be empty, by the names that upstream's messages use for them. */
   readonly required?: Readonly<Record<string, string>>;
-  /** Whether the volume is the CSI form of a volume of an in-tree type. Default: false. */
+  /** Whether the volume is the CSI form of an in-tree volume. Default: false. */
   readonly isMigrated?: boolean | undefined;
 }
 
 /**
- * Client of a CSI driver's node service (`pkg/volume/csi/csi_client.go`). Calls of one client run side by side; the
- * caller makes sure that a volume has one call at a time. Secrets appear in no error.
+ * Client of a CSI driver's node service (`pkg/volume/csi/csi_client.go`). Calls of one client run concurrently; the
+ * caller makes sure that a volume has one call at a time. No error contains the value of a secret.
  */
 export class CsiNodeClient implements CsiDriverClient, Disposable {
   readonly name: string;
@@ -102,7 +102,9 @@ export class CsiNodeClient implements CsiDriverClient, Disposable {
     return connection.capabilities;
   }
 
-  /** Returns the driver's name for the node, its topology, and how many volumes it takes. */
+  /**
+   * Returns the node ID that the driver reports, the node's topology, and the maximum number of volumes on the node.
+   */
   async nodeInfo(signal: AbortSignal): Promise<CsiDriverNodeInfo> {
     const { response } = await this.#call(nodeRpcs.nodeGetInfo, {}, { signal });
     return this.#usable(nodeRpcs.nodeGetInfo, nodeInfoOf(response));
@@ -137,7 +139,7 @@ export class CsiNodeClient implements CsiDriverClient, Disposable {
     await this.#call(nodeRpcs.nodeUnpublishVolume, { volumeId, targetPath }, { signal, required });
   }
 
-  /** A negative capacity in the response counts as not reported. */
+  /** Expands a volume and returns its capacity; 0 if the driver reports none, or a negative one. */
   async expandVolume(request: CsiExpandRequest, signal: AbortSignal): Promise<bigint> {
     const { volumeId, volumePath, requiredBytes, secrets, capability, isMigrated } = request;
     const rpc = nodeRpcs.nodeExpandVolume;
@@ -199,7 +201,10 @@ export class CsiNodeClient implements CsiDriverClient, Disposable {
     }
   }
 
-  /** The driver may have acted although its response is not readable, so the failure is not final. */
+  /**
+   * Decodes a response. The driver may have done its work although its response is not readable, so the failure is not
+   * final.
+   */
   #decoded<Res>(rpc: { readonly name: string }, decode: () => Res): Res {
     try {
       return decode();

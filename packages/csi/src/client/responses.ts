@@ -5,7 +5,7 @@ import { NodeServiceCapabilityRPCType, VolumeUsageUnit } from '../generated/type
 
 /** Facts about the node that a driver reports (`NodeGetInfo`). */
 export interface CsiDriverNodeInfo {
-  /** The driver's name for the node. Never empty. */
+  /** ID of the node in the driver's storage system. The ID is never empty. */
   readonly nodeId: string;
   /** Largest number of volumes that can be attached to the node; 0: not limited by the driver. */
   readonly maxVolumes: number;
@@ -13,11 +13,11 @@ export interface CsiDriverNodeInfo {
   readonly topology: Readonly<Record<string, string>>;
 }
 
-/** `math.MaxInt32`: a larger number does not fit into CSINode. */
+/** Maximum volume limit, `math.MaxInt32`: a larger number does not fit into CSINode. */
 const MAX_VOLUMES = 0x7fff_ffff;
-/** Limit of the specification, in bytes. */
+/** Maximum length of a node ID in bytes, from the CSI specification. */
 const MAX_NODE_ID_BYTES = 256;
-/** Every key becomes a label of the Node object. */
+/** Maximum number of topology keys, because every key becomes a label of the Node object. */
 const MAX_TOPOLOGY_KEYS = 64;
 /** Longest description of a volume's condition that is kept, in UTF-16 code units. */
 const MAX_CONDITION = 1024;
@@ -41,7 +41,7 @@ export function capabilitiesOf(reported: readonly NodeServiceCapability[]): CsiN
 /**
  * Returns the usage and condition of a volume (`pkg/volume/csi/csi_client.go: NodeGetVolumeStats`). Of several entries
  * with one unit the last counts; entries of an unknown unit and negative numbers are ignored.
- * @returns the reason if the response cannot be used
+ * @returns a text with the reason if the response cannot be used
  */
 export function volumeStatsOf(
   { usage, volumeCondition }: NodeGetVolumeStatsResponse,
@@ -64,7 +64,7 @@ export function volumeStatsOf(
   return { usage: [...byUnit.values()], condition: { abnormal, message: message.slice(0, MAX_CONDITION) } };
 }
 
-/** Returns what the driver reports about the node. @returns the reason if the response cannot be used */
+/** Returns what the driver reports about the node. @returns a text with the reason if the response cannot be used */
 export function nodeInfoOf(response: NodeGetInfoResponse): CsiDriverNodeInfo | string {
   const { nodeId, maxVolumesPerNode, accessibleTopology } = response;
   if (nodeId === '') return 'error adding CSI driver node info: driverNodeID must not be empty';
@@ -76,7 +76,10 @@ export function nodeInfoOf(response: NodeGetInfoResponse): CsiDriverNodeInfo | s
   return { nodeId, maxVolumes: volumeLimit(maxVolumesPerNode), topology };
 }
 
-/** As upstream, a negative limit counts as none, and a large one is reduced to `math.MaxInt32`. */
+/**
+ * Returns the volume limit of a node. As upstream, a negative limit counts as none, and a large one is reduced to
+ * `math.MaxInt32`.
+ */
 function volumeLimit(reported: bigint): number {
   if (reported <= 0n) return 0;
   return reported > BigInt(MAX_VOLUMES) ? MAX_VOLUMES : Number(reported);

@@ -27,19 +27,19 @@ export type CsiNodeCall =
 
 /** Fault of a fake driver in one call. */
 export interface CsiFault {
-  /** Waits before everything else, on the clock of the driver. */
+  /** Delay in ms before the call is handled, by the driver's clock. */
   readonly delayMs?: number;
-  /** Does the work of the call, although the call then fails. */
+  /** Whether the driver does the work of the call although the call then fails. */
   readonly acts?: boolean;
-  /** Never answers, until the caller gives up. */
+  /** Whether the driver sends no response until the caller gives up. */
   readonly hangs?: boolean;
-  /** Fails with this code. */
+  /** gRPC code with which the call fails. */
   readonly code?: GrpcCode;
-  /** Text of the failure. */
+  /** Details of the failure, for the error message. */
   readonly details?: string;
-  /** Answers with these bytes. */
+  /** Bytes that the driver sends instead of a valid response. */
   readonly garbage?: Uint8Array;
-  /** Stops the driver as if it was killed. */
+  /** Whether the call stops the driver like a killed process. */
   readonly dies?: boolean;
 }
 
@@ -65,14 +65,14 @@ export interface FakeCsiDriverOptions {
    * the call. Default: only `act` is called.
    */
   readonly around?: (received: ReceivedCall, act: () => object, signal: AbortSignal) => Promise<object>;
-  /** Further services on the driver's socket, for example its registration. */
+  /** Additional services on the driver's socket, for example its registration. */
   readonly services?: readonly Service[];
 }
 
 /** A call that a {@link FakeCsiDriver} received. */
 export interface ReceivedCall {
   readonly call: CsiNodeCall;
-  /** The request, with all fields. It contains secrets. */
+  /** The request, with all fields. The request contains secrets. */
   readonly request: Readonly<Record<string, unknown>>;
 }
 
@@ -91,18 +91,18 @@ const CAPABILITIES: Readonly<Record<keyof CsiNodeCapabilities, number>> = {
 };
 
 /**
- * A CSI driver for tests: a real gRPC server, without real volumes. It checks its caller by the specification: requests
- * that break a rule fail and are recorded in `violations`. Faults are set per call.
+ * A CSI driver for tests: a real gRPC server, without real volumes. The driver checks its caller by the specification:
+ * requests that break a rule fail and are recorded in `violations`. A test sets the faults of each kind of call.
  */
 export class FakeCsiDriver {
   readonly name: string;
   readonly socketPath: string;
   /** Calls received, in order. */
   readonly calls: ReceivedCall[] = [];
-  /** The node's volumes as the driver sees them. A test may change them. */
+  /** The node's volumes as the driver sees them. A test may change these volumes. */
   readonly volumes: DriverVolumes;
   readonly #volumes: FakeVolumes;
-  /** Replaced by a test that changes the driver's version. */
+  /** Capabilities that the driver reports. A test replaces them to change the driver's version. */
   capabilities: CsiNodeCapabilities;
   maxVolumesPerNode: bigint;
   readonly #options: FakeCsiDriverOptions;
@@ -127,7 +127,7 @@ export class FakeCsiDriver {
     return this.#volumes.violations;
   }
 
-  /** Starts the server. After {@link stop} it may be started again; volumes are kept, as on a real node. */
+  /** Starts the server. After {@link stop}, the server may be started again; volumes are kept, as on a real node. */
   async start(): Promise<void> {
     const { transport = unixSockets, socketPath, services = [] } = this.#options;
     const server = transport.server({ socketPath, services: [...services, this.#identity(), this.#node()] });
@@ -146,13 +146,13 @@ export class FakeCsiDriver {
     this.#faults.set(call, [...(this.#faults.get(call) ?? []), ...faults]);
   }
 
-  /** Sets the fault of all calls that have no other one; `undefined` ends it. */
+  /** Sets the fault of all calls of a kind that have no fault from {@link next}; `undefined` removes it. */
   always(call: CsiNodeCall, fault: CsiFault | undefined): void {
     if (fault === undefined) this.#lasting.delete(call);
     else this.#lasting.set(call, fault);
   }
 
-  /** Number of calls received of one kind. */
+  /** Returns how many calls of one kind were received. */
   count(call: CsiNodeCall): number {
     return this.calls.filter((one) => one.call === call).length;
   }

@@ -28,8 +28,8 @@ export interface DriverVolumes {
 }
 
 /**
- * The volumes of a node as a driver sees them, and the specification's rules for the caller. The same call twice
- * succeeds, as the specification demands of drivers.
+ * The volumes of a node as a driver sees them, and the specification's rules for the caller. A repeated call succeeds,
+ * as the specification requires of drivers.
  */
 export class FakeVolumes implements DriverVolumes {
   readonly staged: Map<string, string> = new Map();
@@ -103,7 +103,7 @@ export class FakeVolumes implements DriverVolumes {
 
   #mustBeKnown(volumeId: string, call: string): void {
     const isPublished = [...this.published.values()].some((volume) => volume.volumeId === volumeId);
-    // Not a violation: a caller may ask about a volume that another client has removed.
+    // A call for an unknown volume is no violation, because another client may have removed the volume.
     if (!isPublished && !this.staged.has(volumeId)) {
       throw new GrpcError({ code: 'NOT_FOUND', details: `${call}: no volume ${volumeId}` });
     }

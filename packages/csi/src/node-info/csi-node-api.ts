@@ -3,7 +3,7 @@ import type { NodeMetadata, NodeMetadataPatch } from './node-metadata.ts';
 
 /**
  * The calls of the API server that {@link CsiNodeInfo} makes, all about this node. Every method rejects if the API
- * server does not answer within a limit of the implementation.
+ * server does not respond within a time limit, which the implementation sets.
  */
 export interface CsiNodeApi {
   /** Reads the Node from the API server, not from a cache. */
@@ -13,10 +13,10 @@ export interface CsiNodeApi {
     patch: { readonly metadata: NodeMetadataPatch & { readonly uid?: string } },
     signal: AbortSignal,
   ): Promise<unknown>;
-  /** Returns `undefined` if there is no CSINode. */
+  /** Reads the CSINode of this node; returns `undefined` if there is none. */
   getCsiNode(signal: AbortSignal): Promise<CSINode | undefined>;
   createCsiNode(csiNode: CSINode, signal: AbortSignal): Promise<unknown>;
-  /** Rejects if the object was changed since it was read. */
+  /** Replaces the CSINode of this node. Rejects if the object was changed since it was read. */
   updateCsiNode(csiNode: CSINode, signal: AbortSignal): Promise<unknown>;
   deleteCsiNode(signal: AbortSignal): Promise<unknown>;
 }

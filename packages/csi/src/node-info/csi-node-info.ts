@@ -43,7 +43,7 @@ export class CsiNodeInfo {
   readonly #writer: CsiNodeWriter;
   /** Writes in the background: the initialisation, and reports and removals of drivers. */
   readonly #schedule: WriteSchedule;
-  /** Drivers to report. */
+  /** Registered drivers that CSINode and Node must show, by name. */
   readonly #wanted = new Map<string, CsiDriverNodeInfo>();
   readonly #startOnce = new StartOnce('CsiNodeInfo');
   #problem: string | undefined = INITIAL;
@@ -68,7 +68,7 @@ export class CsiNodeInfo {
 
   /**
    * Returns why the node must not be reported as ready, in upstream's words: the scheduler must not place pods before
-   * CSINode lists the in-tree types that drivers have taken over. `undefined` once CSINode is complete.
+   * CSINode lists the in-tree types that drivers have taken over. Returns `undefined` once CSINode is complete.
    */
   get problem(): string | undefined {
     return this.#problem;
@@ -86,8 +86,8 @@ export class CsiNodeInfo {
   }
 
   /**
-   * Reports a driver, with upstream's four attempts for each object. If they fail because of the API server, the report
-   * is written in the background.
+   * Reports a driver, with upstream's four attempts for each object. If the attempts fail because of the API server,
+   * the report is written in the background.
    * @throws CsiError `Rejected` if the driver's topology contradicts the node's labels
    */
   async install(name: string, info: CsiDriverNodeInfo, signal: AbortSignal): Promise<void> {
@@ -108,8 +108,8 @@ export class CsiNodeInfo {
   }
 
   /**
-   * Sets the information about a driver that CSINode and Node show; written in the background. `undefined`: the driver
-   * was deregistered.
+   * Sets the information about a driver that CSINode and Node show; written in the background. The information
+   * `undefined` means that the driver was deregistered.
    */
   set(name: string, info: CsiDriverNodeInfo | undefined): void {
     if (info === undefined) this.#wanted.delete(name);
@@ -178,7 +178,7 @@ export class CsiNodeInfo {
         await this.#writer.addToNode(name, info, signal);
         await this.#writer.addToCsiNode(name, info, signal);
       }
-      // If the driver changed during the write, it is due again.
+      // If the driver's information changed during the write, the driver is due again.
       if (this.#wanted.get(name) === info) this.#schedule.done(name);
     } catch (err) {
       signal.throwIfAborted();

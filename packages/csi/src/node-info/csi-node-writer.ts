@@ -11,14 +11,14 @@ import {
   topologyCollision,
 } from './node-metadata.ts';
 
-/** A topology that does not fit the labels of the node. Retries fail until the labels change. */
+/** A topology that does not fit the labels of the node. Retries of the report fail until the labels change. */
 export class TopologyCollision extends Error {
   override readonly name = 'TopologyCollision';
 }
 
 /**
  * Single attempts to change CSINode and Node (`pkg/volume/csi/nodeinfomanager`). One write runs at a time, because all
- * writes change the same two objects. Each write reads the objects first.
+ * writes change the same two objects. Each write reads the two objects first.
  */
 export class CsiNodeWriter {
   readonly #api: CsiNodeApi;
@@ -40,7 +40,7 @@ export class CsiNodeWriter {
     }, signal);
   }
 
-  /** @throws TopologyCollision */
+  /** Adds a driver's node ID and topology to the Node. @throws TopologyCollision */
   async addToNode(name: string, info: CsiDriverNodeInfo, signal: AbortSignal): Promise<void> {
     await this.#turn.run(async () => {
       const metadata = await this.#readNode(signal);
@@ -77,7 +77,7 @@ export class CsiNodeWriter {
 
   async #patch({ uid }: NodeMetadata, patch: NodeMetadataPatch | undefined, signal: AbortSignal): Promise<void> {
     if (patch === undefined) return;
-    // With its UID, the patch is rejected if the node was deleted and created again.
+    // The patch contains the Node's UID, so it is rejected if the Node was deleted and created again.
     await this.#api.patchNode({ metadata: { ...(uid !== undefined && { uid }), ...patch } }, signal);
   }
 

@@ -13,11 +13,11 @@ export interface NodeMetadataPatch {
   readonly annotations?: Readonly<Record<string, string | null>>;
 }
 
-/** Annotation of the Node with the drivers' names for it, as a JSON object (`annotationKeyNodeID`). */
+/** Annotation of the Node with the node ID of each driver, as a JSON object (`annotationKeyNodeID`). */
 const NODE_ID = 'csi.volume.kubernetes.io/nodeid';
 
 /**
- * Returns the changes of a Node for a registered driver: its name for the node in the annotation, and its topology as
+ * Returns the changes of a Node for a registered driver: the driver's node ID in the annotation, and its topology as
  * labels (`nodeinfomanager.go: updateNodeIDInNode, updateTopologyLabels`); `undefined` if nothing changes.
  * @throws Error if the annotation cannot be read
  */
@@ -36,7 +36,7 @@ export function patchForDriver(
 
 /**
  * Returns why the driver's topology does not fit the Node: labels of other drivers, or of an administrator, are never
- * changed. `undefined` if it fits.
+ * changed. Returns `undefined` if the topology fits.
  */
 export function topologyCollision(node: NodeMetadata, { topology }: CsiDriverNodeInfo): string | undefined {
   for (const [key, value] of Object.entries(topology)) {
@@ -50,7 +50,8 @@ export function topologyCollision(node: NodeMetadata, { topology }: CsiDriverNod
 
 /**
  * Returns the changes of a Node for a driver that is gone (`nodeinfomanager.go: removeNodeIDFromNode`); `undefined` if
- * nothing changes. Labels stay, as upstream: pods were placed by them. @throws Error if the annotation cannot be read
+ * nothing changes. As upstream, topology labels stay, because pods were scheduled by them. @throws Error if the
+ * annotation cannot be read
  */
 export function patchWithoutDriver(node: NodeMetadata, name: string): NodeMetadataPatch | undefined {
   const ids = nodeIds(node);

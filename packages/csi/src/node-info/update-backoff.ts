@@ -5,7 +5,7 @@ const PAUSES_MS = [10, 50, 250];
 const JITTER = 0.1;
 
 /**
- * Runs an attempt up to four times. Other writers of the same objects make single attempts fail.
+ * Runs an attempt up to four times. A single attempt fails if another client writes the same object at the same time.
  * @param isLasting whether an error cannot be overcome by another attempt
  * @throws the last error
  */

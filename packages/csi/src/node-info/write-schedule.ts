@@ -4,7 +4,7 @@ import { Backoff, type BackoffOptions, type Clock, linkAbort, sleep, untilAborte
 export class WriteSchedule {
   readonly #clock: Clock;
   readonly #backOff: Backoff;
-  /** Monotonic times by key. */
+  /** Monotonic due times, by key. */
   readonly #dueMs = new Map<string, number>();
   #woken = Promise.withResolvers<void>();
 
@@ -20,7 +20,7 @@ export class WriteSchedule {
     this.#woken.resolve();
   }
 
-  /** Counts a failure. @returns milliseconds until the key is due again */
+  /** Delays a key by its back-off, because its write failed. @returns milliseconds until the key is due again */
   later(key: string): number {
     this.#backOff.next(key, this.#clock.now());
     const delayMs = this.#backOff.delayMs(key);

@@ -25,7 +25,7 @@ export interface CsiDriverRegistryComponents {
   readonly metrics?: Metrics;
   /** Default: unix sockets. */
   readonly transport?: GrpcTransport;
-  /** Reports drivers in the API. If absent, drivers are only known on the node. */
+  /** Reports drivers in the API. If absent, drivers are not reported in the API. */
   readonly nodeInfo?: Pick<CsiNodeInfo, 'install' | 'update' | 'set'>;
   /**
    * Returns `CSIDriver.spec.nodeAllocatableUpdatePeriodSeconds` of a driver. If absent, or if it returns `undefined`,
@@ -59,8 +59,8 @@ const MIN_PERIOD_SECONDS = 10;
 
 /**
  * The CSI drivers of the node, and the handler that registers them (`pkg/volume/csi/csi_plugin.go:
- * RegistrationHandler`). It has the methods of a `PluginHandler` of `@node-agent/plugin-watcher`, for plugins of the
- * type `CSIPlugin`.
+ * RegistrationHandler`). The registry has the methods of a `PluginHandler` of `@node-agent/plugin-watcher`, for plugins
+ * of the type `CSIPlugin`.
  */
 export class CsiDriverRegistry implements CsiDrivers, Disposable {
   readonly #components: CsiDriverRegistryComponents & { readonly clock: Clock; readonly logger: Logger };
@@ -90,8 +90,8 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
   }
 
   /**
-   * Registers a driver: asks it about the node, and reports it. A driver of the same name and a lower version is
-   * replaced; a driver that fails to register replaces nothing.
+   * Registers a driver: requests its information about the node, and reports the driver. A driver of the same name and
+   * a lower version is replaced; a driver that fails to register replaces no other driver.
    * @throws CsiError; the signal's reason
    */
   async register(name: string, endpoint: string, versions: readonly string[], signal: AbortSignal): Promise<void> {
@@ -116,7 +116,7 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
     this.#changed(name);
   }
 
-  /** Removes a driver. Does nothing if another socket has replaced it. */
+  /** Removes a driver. Does nothing if a driver at another socket has replaced this driver. */
   deregister(name: string, endpoint: string): void {
     const driver = this.#drivers.get(name);
     if (driver?.endpoint !== endpoint) return;
@@ -127,8 +127,8 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
   }
 
   /**
-   * Asks a driver again how many volumes fit on the node, and reports it. Used when attaching a volume has failed
-   * because the node is full (`VerifyExhaustedResource`). Does nothing if the driver is not registered.
+   * Requests the volume limit from a driver again, and reports it. Used when attaching a volume has failed because the
+   * node is full (`VerifyExhaustedResource`). Does nothing if the driver is not registered.
    * @throws CsiError if the driver fails; the error of the API server
    */
   async refresh(name: string, signal: AbortSignal): Promise<void> {
@@ -141,12 +141,15 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
     await this.#components.nodeInfo?.update(name, info, signal);
   }
 
-  /** Must be called when a CSIDriver object was added, changed or deleted. */
+  /**
+   * Starts, changes or stops the periodic updates of a driver's volume limit. Must be called when a CSIDriver object
+   * was added, changed or deleted.
+   */
   csiDriverChanged(name: string): void {
     this.#scheduleUpdates(name);
   }
 
-  /** Updates the numbers of volumes that fit on the node, each with its driver's period, until the signal is aborted. */
+  /** Updates the volume limit of each driver with the period of its CSIDriver object, until the signal is aborted. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const group = new TaskGroup(signal);
@@ -176,7 +179,7 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
     this.#components.onDriverChanged?.(name);
   }
 
-  /** Starts or stops the periodic updates of a driver (`csi_node_updater.go: syncDriverUpdater`). */
+  /** Starts or stops the periodic updates of a driver's volume limit (`csi_node_updater.go: syncDriverUpdater`). */
   #scheduleUpdates(name: string): void {
     const running = this.#running;
     const wanted = this.#drivers.has(name) ? this.#components.allocatableUpdatePeriodSeconds?.(name) : undefined;

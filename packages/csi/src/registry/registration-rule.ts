@@ -17,7 +17,7 @@ const MAX_SHOWN_VERSIONS = 8;
 /**
  * Returns the version under which a driver may register: its highest 1.x version. The version must be higher than the
  * version of a registered driver of the same name (`pkg/volume/csi/csi_plugin.go: validateVersions`).
- * @param registered version of the driver of that name that is registered now
+ * @param registered version of the registered driver of the same name
  * @returns the reason, in upstream's words, if the driver must not register
  */
 export function registrationVersion(
@@ -25,7 +25,7 @@ export function registrationVersion(
   registered: Version | undefined,
 ): Version | string {
   const failed = `kubernetes.io/csi: ${step} for CSI driver ${JSON.stringify(name.slice(0, 2 * MAX_NAME_LENGTH))} failed.`;
-  // The name becomes a part of paths.
+  // The name is checked, because it becomes a part of paths.
   const problem = nameProblem(name);
   if (problem !== undefined) return `${failed} Invalid name: ${problem}`;
   if (versions.length === 0) return `${failed} Plugin returned an empty list for supported versions`;

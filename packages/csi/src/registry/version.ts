@@ -6,7 +6,7 @@ const MAX_COMPONENT_DIGITS = 15;
 
 /**
  * Parses a version of at least two numbers, such as `1.2.0` or `v1.0-rc1` (`apimachinery/pkg/util/version:
- * ParseGeneric`). Text after the numbers is ignored. @returns the reason if the text is no version
+ * ParseGeneric`). Text after the numbers is ignored. @returns a text with the reason if `text` is no version
  */
 export function parseVersion(text: string): Version | string {
   const shown = JSON.stringify(text.length <= 64 ? text : `${text.slice(0, 64)}...`);
@@ -31,8 +31,8 @@ export function compareVersions(a: Version, b: Version): number {
 }
 
 /**
- * Returns the highest of the versions that is below 2, which must be a 1.x (`apimachinery/pkg/util/version:
- * HighestSupportedVersion`). @returns the reason if there is none
+ * Returns the highest version below 2, which must be a 1.x version (`apimachinery/pkg/util/version:
+ * HighestSupportedVersion`). @returns a text with the reason if there is no such version
  */
 export function highestSupportedVersion(texts: readonly string[]): Version | string {
   let highest: Version | undefined;

@@ -24,10 +24,10 @@ import { addResize, podLevelDiffers } from './resize-actions.ts';
 import { podSandboxChanged } from './sandbox-changed.ts';
 
 /**
- * Computes the actions that make the runtime match a pod that should run. Pure; the core of this package
+ * Computes the actions that make the runtime match a pod that should run. This pure function is the core of the package
  * (`computePodActions` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`).
  *
- * Back-off is not included: a container to start may still have to wait (see `RestartBackOff`).
+ * The actions ignore the restart back-off: a container that should start may still have to wait (see `RestartBackOff`).
  */
 export function computePodActions(pod: Pod, status: RuntimePodStatus, context: PodActionsContext): PodActions {
   const { features = defaultRestartFeatures } = context;
@@ -57,7 +57,8 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
 
   const reset = containersToReset(pod, status, features);
   if (reset.length > 0) {
-    // This pass only removes containers. The next pass checks the sandbox and starts the containers again.
+    // A restart of all containers only removes container records. The next sync checks the sandbox and starts the
+    // containers again.
     return { ...actions, killPod: false, createSandbox: false, containersToReset: reset };
   }
   if (sandbox.changed) {
@@ -66,8 +67,8 @@ export function computePodActions(pod: Pod, status: RuntimePodStatus, context: P
   }
   const here = inThisSandbox(situation, actions);
   for (const [index, { name }] of (pod.spec.ephemeralContainers ?? []).entries()) {
-    // Ephemeral containers never run twice. One that was created but not started has not run. The start of a running
-    // one may be incomplete.
+    // An ephemeral container never runs twice. An ephemeral container that was created but not started has not run. The
+    // start of a running ephemeral container may still be incomplete.
     const current = currentStatus(here.status.containers, name);
     const isToStart = current === undefined || current.state === 'created';
     const isUnfinished = current?.state === 'running' && current.startUnfinished === true;
@@ -101,7 +102,7 @@ function computeNewSandboxActions(situation: Situation, actions: PodActionsDraft
 
 function runsInNewSandbox({ pod, status, features }: Situation, container: Container): boolean {
   const current = currentStatus(status.containers, container.name);
-  // A running container is killed first, so it has no exit code yet.
+  // A running container has no exit code yet, so its exit code cannot decide whether it runs again.
   const killed = current?.state === 'running' || current?.state === 'unknown';
   return killed ? restartsAfterKill(pod, container, features) : shouldStart(pod, container, current, features);
 }
@@ -122,7 +123,7 @@ function computeMainActions(situation: Situation, actions: PodActionsDraft): voi
       if (!shouldStart(pod, container, current, features)) continue;
       actions.containersToStart.push(index);
       if (current?.state === 'unknown') {
-        // The container may still run; without killing it first there could be two (C1).
+        // The container may still run; unless it is killed first, two containers of one name could run (C1).
         const message = 'Container is in "unknown" state, try killing it before restart';
         actions.containersToKill.set(current.id, { name: container.name, message, reason: 'Unknown' });
       }
@@ -161,8 +162,8 @@ interface KillCause {
   /** Whether an earlier sync or kubelet decided on the kill and may already have signalled the container. */
   readonly wasDecidedBefore?: true;
   /**
-   * Whether the pod is kept for the next sync, which applies the container's restart rules to its exit code. Otherwise,
-   * only policies decide, because the container has no exit code yet.
+   * Whether the pod is kept for the next sync, which applies the container's restart rules to its exit code. If absent,
+   * only restart policies decide, because the container has no exit code yet.
    */
   readonly exitDecides?: true;
 }
@@ -188,13 +189,14 @@ function killCause(
       reason: 'FailedPostStartHook',
       always: false,
       wasDecidedBefore: true,
-      // The start that ran the hook should have stopped the container (upstream: `startContainer` in
-      // `pkg/kubelet/kuberuntime/kuberuntime_container.go`). If it had, the container's restart rules would have
-      // decided by its exit code, so they decide now, too.
+      // Usually, the start that ran the failed hook also stops the container (upstream: `startContainer` in
+      // `pkg/kubelet/kuberuntime/kuberuntime_container.go`), and the container's restart rules decide by its exit code.
+      // The rules must also decide if only a later sync stops the container.
       exitDecides: true,
     };
   }
-  // If the runtime lost the annotation, the container must not be killed in every sync.
+  // If the runtime lost the annotation with the hash, the hashes cannot be compared, and the container must not be
+  // killed in every sync.
   if (status.hash !== '' && status.hash !== containerHash(container)) {
     return { message: `Container ${name} definition changed`, reason: 'Unknown', always: true };
   }
@@ -209,8 +211,8 @@ function killCause(
 
 /**
  * Returns the situation with containers that may run in a sandbox other than the pod's current one counted as unknown,
- * and adds them to the containers to kill. Their network no longer exists, and they must not count as containers of the
- * pod.
+ * and adds them to the containers to kill. The network of such containers no longer exists, so they must not count as
+ * containers of the pod.
  */
 function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situation {
   const { status } = situation;
@@ -226,7 +228,7 @@ function inThisSandbox(situation: Situation, actions: PodActionsDraft): Situatio
   return { ...situation, status: { ...status, containers } };
 }
 
-/** If two containers of one name run, kills all but the current one (C1). */
+/** Kills all running containers of one name except the current one (C1). */
 function killSurplus({ status }: Situation, actions: PodActionsDraft): void {
   for (const container of status.containers) {
     if (container.state !== 'running' || container.name === '') continue;

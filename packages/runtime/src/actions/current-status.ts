@@ -5,9 +5,9 @@ type Attempt = Pick<RuntimeContainerStatus, 'state' | 'restartCount' | 'createdA
 /**
  * Orders the attempts of one container, the current one first: running attempts, then by attempt number, then by age.
  *
- * Upstream takes the newest attempt. Age alone is not enough: a CreateContainer call whose response was lost can leave
- * a container that is newer than the running one. If the newer container counted as the current attempt, it would be
- * started although the other one runs (C1).
+ * Upstream takes the newest attempt as the current one. Age alone is not enough: a CreateContainer call whose response
+ * was lost can leave a container that is newer than the running container. If the newer container counted as the
+ * current attempt, it would be started beside the running container (C1).
  */
 export function byPrecedence(a: Attempt, b: Attempt): number {
   return (
@@ -20,7 +20,10 @@ export function byPrecedence(a: Attempt, b: Attempt): number {
 
 type Named = Attempt & { readonly name: string };
 
-/** Indexed by name, because containers are looked up one by one and a pod may have thousands. */
+/**
+ * Returns the statuses of each container by name. Indexed, because containers are looked up one by one and a pod may
+ * have thousands.
+ */
 const byName = oncePer(
   (statuses: readonly Named[]): ReadonlyMap<string, readonly Named[]> => Map.groupBy(statuses, (status) => status.name),
 );

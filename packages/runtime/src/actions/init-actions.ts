@@ -13,7 +13,7 @@ import { currentStatus } from './current-status.ts';
 import { killReason, type PodActionsDraft, type Situation } from './pod-actions.ts';
 import { addResize } from './resize-actions.ts';
 
-/** Restart that is owed to a running sidecar whose hook failed. */
+/** Reason and event message of the restart of a running sidecar whose `postStart` hook failed. */
 const HOOK_FAILED: RestartOwed = { reason: 'FailedPostStartHook', message: 'FailedPostStartHook' };
 
 /** Result of examining one init container. */
@@ -29,12 +29,13 @@ type Step =
   | { readonly kind: 'fatal' };
 
 /**
- * Adds to `actions` what the init containers of a pod need in a usable sandbox. They run one after another, once per
- * sandbox (C3). Sidecars keep running; the next container starts once a sidecar has started and passed its startup
- * probe (C4).
+ * Adds to `actions` what the init containers of a pod need in a usable sandbox. Init containers run one after another,
+ * once per sandbox (C3). Sidecars keep running; the container after a sidecar starts once the sidecar has started and
+ * passed its startup probe (C4).
  *
- * Containers are examined from last to first: records may be missing, and an existing container proves that those
- * before it have completed (`computeInitContainerActions` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+ * Containers are examined from last to first: records may be missing, and an existing container proves that the init
+ * containers before it have completed (`computeInitContainerActions` in
+ * `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
  * @returns whether initialization is complete, so that the main containers may run
  */
 export function computeInitActions(situation: Situation, actions: PodActionsDraft): boolean {
@@ -52,8 +53,8 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
     const status = currentStatus(statuses, container.name);
     const sidecar = isRestartableInit(container);
     if (status === undefined) {
-      // A later container exists, so this container existed too, and its record was removed. Only a sidecar must be
-      // running now.
+      // A later container exists, so this container existed too, and its record was removed. Of such containers, only
+      // sidecars must run now.
       if (followerSeen && sidecar) starts.push(index);
       continue;
     }
@@ -79,9 +80,10 @@ export function computeInitActions(situation: Situation, actions: PodActionsDraf
 }
 
 /**
- * Returns the records that prove progress. Records of earlier sandboxes prove nothing, because init containers run
- * again in a new sandbox. If the pod can restart all containers (KEP-5532), a merely created container proves nothing
- * either: an interrupted CreateContainer from before the restart can complete after it.
+ * Returns the records that show how far the init containers have come. Records of earlier sandboxes do not prove that
+ * an init container has completed, because init containers run again in a new sandbox. If the pod can restart all
+ * containers (KEP-5532), a container that was only created proves nothing either: an interrupted CreateContainer call
+ * from before the restart can complete after the restart.
  */
 function provingStatuses(
   { pod, status: { containers }, features }: Situation,
@@ -93,8 +95,8 @@ function provingStatuses(
 
 /**
  * Returns whether a main container exists or existed in this sandbox, which proves that initialization is complete even
- * if no init container has a record any more (C3). Upstream cannot distinguish sandboxes here and therefore ignores
- * exited containers.
+ * if no init container has a record any more (C3). Upstream does not know in which sandbox a container ran, and
+ * therefore ignores exited main containers.
  */
 function mainContainersSeen({ pod, features }: Situation, statuses: readonly RuntimeContainerStatus[]): boolean {
   return statuses.some((record) => record.state !== 'unknown' && showsInitialized(pod, record, features));
@@ -112,7 +114,7 @@ function initStep(
       return { kind: 'start' };
     case 'running':
       if (status.startUnfinished) return { kind: 'start' };
-      // API validation rejects resize policies that would restart a regular init container.
+      // The result is ignored: API validation rejects resize policies that would restart a regular init container.
       addResize(pod, container, 'init', status, situation.resize, actions);
       return { kind: 'wait' };
     case 'exited':
@@ -184,7 +186,7 @@ function runningSidecarStep(
 }
 
 function killUnknown({ name }: Container, status: RuntimeContainerStatus, actions: PodActionsDraft): void {
-  // The container may still run; without killing it first there could be two (C1).
+  // The container may still run; unless it is killed first, two containers of one name could run (C1).
   const message = 'Init container is in "unknown" state, try killing it before restart';
   actions.containersToKill.set(status.id, { name, message, reason: 'Unknown' });
 }

@@ -51,11 +51,11 @@ export interface PodActions {
   readonly containersToStart: readonly number[];
   /** Indexes into `spec.ephemeralContainers`, ascending. */
   readonly ephemeralContainersToStart: readonly number[];
-  /** By container ID. */
+  /** Containers to kill, by container ID. */
   readonly containersToKill: ReadonlyMap<string, ContainerToKill>;
   /**
-   * In order of removal. Containers whose exit requested the restart come last, so that an interrupted removal is
-   * detected and continued.
+   * Container records to remove for a restart of all containers, in order of removal. Containers whose exit requested
+   * the restart come last, so that an interrupted removal is detected and continued.
    */
   readonly containersToReset: readonly ContainerToReset[];
   /** Resource updates of running containers, in order. */
@@ -95,11 +95,11 @@ export interface PodActionsContext {
   readonly features?: RestartFeatures;
   /** Hash to compare with a container's annotation. Default: upstream's hash. */
   readonly containerHash?: (container: Container) => string;
-  /** If absent, running containers keep the resources they were created with. */
+  /** Inputs of the resize rules. If absent, running containers keep the resources they were created with. */
   readonly resize?: ResizeContext;
 }
 
-/** Complete inputs, as passed between the parts of the rule. */
+/** Inputs of the rule that computes the actions of a pod, with the defaults filled in. */
 export interface Situation {
   readonly pod: Pod;
   readonly status: RuntimePodStatus;

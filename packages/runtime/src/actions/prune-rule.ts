@@ -3,8 +3,8 @@ import { attemptsOf, byPrecedence } from './current-status.ts';
 
 /**
  * Returns the records of init containers that need not be kept: all terminated attempts of each init container except
- * the newest. For a new sandbox, returns all records, so that no init container counts as completed there
- * (`pruneInitContainersBeforeStart`, `purgeInitContainers` upstream).
+ * the newest. For a new sandbox, returns all records of init containers, so that none counts as completed in the new
+ * sandbox (`pruneInitContainersBeforeStart`, `purgeInitContainers` upstream).
  */
 export function surplusInitContainers(
   pod: Pod,

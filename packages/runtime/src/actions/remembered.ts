@@ -23,9 +23,9 @@ const RESTART_PENDING = { reason: 'Unknown', message: 'The container waits for i
 
 /** Facts about a pod's containers that its runtime status and API status do not contain. */
 export interface Known {
-  /** The wall clock. */
+  /** Wall-clock time in ms since the epoch. */
   readonly nowMs: number;
-  /** Returns the sandbox ID of a container that this kubelet has seen. Default: it has seen none. */
+  /** Returns the sandbox ID of a container that this kubelet has seen. Default: the kubelet has seen no container. */
   readonly sandboxOf?: (containerId: string) => string | undefined;
 }
 
@@ -37,8 +37,8 @@ type Ended = Pick<NonNullable<NonNullable<ContainerStatus['state']>['terminated'
  * record in the runtime any more: dead containers may be removed at any time, for example to free disk space. Without
  * these containers, an ephemeral container or a container with restart policy Never would run a second time, init
  * containers would run again in their sandbox (C3), and a crashing container would restart without back-off (C2).
- * Upstream uses only the runtime's records. A container that was lost while it ran, and that must run again, is
- * omitted.
+ * Upstream uses only the runtime's records, so containers without a record count as never run. A container that was
+ * lost while it ran, and that must run again, is omitted.
  *
  * If the pod can restart all containers, the kubelet itself removes their records for a restart, so only ephemeral
  * containers are added.
@@ -81,7 +81,8 @@ export function withRemembered<T extends Pick<RuntimePodStatus, 'containers' | '
 
 /**
  * Returns the names of the containers that have not started in the pod's sandbox, because an earlier init container has
- * a record there and has not completed (C3). Times alone are not reliable, because clocks can be set.
+ * a record there and has not completed (C3). Start and exit times alone do not show this reliably, because clocks can
+ * be set.
  */
 function waitingForInit(
   { spec: { initContainers = [], containers } }: Pod,
@@ -121,7 +122,7 @@ function remembered(
   const isRestartPending = ended === lastBeforeWait;
   const isCompletedInit =
     kind === 'init' && !isRestartableInit(container) && !initFailed({ state: 'exited', exitCode, reason });
-  // An init container that waits in a new sandbox may have completed in an earlier one.
+  // The exit that the pod's status shows for a waiting init container may belong to an earlier sandbox.
   if (isRestartPending && (isCompletedInit || kind === 'ephemeral')) return undefined;
   const startedAtMs = timeOf(ended.startedAt);
   const finishedAtMs = timeOf(ended.finishedAt);
@@ -148,12 +149,14 @@ function remembered(
 }
 
 /**
- * Returns whether a container belongs to the sandbox. If this kubelet has not seen the container, times decide. API times
- * have whole seconds, so in the second in which one sandbox replaces another, the container may belong to either.
+ * Returns whether a container belongs to the sandbox. If this kubelet has not seen the container, its start time and
+ * the sandbox's creation time decide. API times have whole seconds, so in the second in which one sandbox replaces
+ * another, the container may belong to either sandbox.
  *
  * Times in the future are from before the clock was set back, for example at a boot without a battery-backed clock. A
  * container with such a start time does not belong to a sandbox whose creation time is not in the future: the sandbox
- * was created after the clock was set back. Two times in the future are compared like two times in the past.
+ * was created after the clock was set back. If start time and creation time are both in the future, they are compared
+ * like two times in the past.
  */
 function isOf(
   { id: sandboxId, createdAtMs, attempt }: RuntimeSandboxStatus,

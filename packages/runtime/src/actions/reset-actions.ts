@@ -25,8 +25,8 @@ function shouldRestartAllContainers(
 /**
  * Returns the records to remove for a restart of all containers; empty if no exit requests it. Main containers are
  * removed before init containers, and the containers whose exit requested the restart last of all. The restart is
- * incomplete as long as a record of such a container exists, so a kubelet that is killed half-way continues after its
- * own restart. Upstream keeps this state in a pod condition.
+ * incomplete as long as a record of a container that requested it exists, so a kubelet that is killed half-way
+ * continues after its own restart. Upstream records in a pod condition that a restart is in progress.
  */
 export function containersToReset(
   pod: Pod,

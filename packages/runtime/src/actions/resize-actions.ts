@@ -68,7 +68,7 @@ export function addResize(
   }
   for (const resource of resources) {
     const { limit, request } = AMOUNTS[resource];
-    // If the limit does not change, the request decides.
+    // Decides whether the resource decreases: by the limit, or by the request if the limit does not change.
     const amount = desired[limit] === current[limit] ? request : limit;
     const update = { id: status.id, container, type, current, desired };
     if (desired[amount] < current[amount]) actions.containersToUpdate[resource].unshift(update);
@@ -84,6 +84,6 @@ export function podLevelDiffers(pod: Pod, context: ResizeContext | undefined): b
 }
 
 function restartsFor({ resizePolicy = [] }: Container, resource: ResizedResource): boolean {
-  // Default: NotRequired.
+  // A resource without a resize policy has the policy NotRequired.
   return resizePolicy.find(({ resourceName }) => resourceName === resource)?.restartPolicy === 'RestartContainer';
 }

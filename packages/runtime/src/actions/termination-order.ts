@@ -4,7 +4,7 @@ import { isRestartableInit, type Pod } from '@node-agent/pod-spec';
  * Returns, for each container of a pod, the containers that must stop before it is stopped (C4,
  * `kuberuntime_termination_order.go`). A sidecar waits for all main containers and the later sidecars; other containers
  * wait for none.
- * @param running names of the running containers; only these are waited for
+ * @param running names of the running containers; containers wait only for these
  */
 export function terminationPrerequisites(
   pod: Pod,

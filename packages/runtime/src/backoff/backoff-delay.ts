@@ -30,7 +30,7 @@ export function ranLongEnough({ createdAtMs, startedAtMs, finishedAtMs }: Run): 
 
 /**
  * Computes the delay after the newest exit of a container from the attempts that the runtime still has. A newly started
- * kubelet uses this, so that its own restart does not reset the back-off of crashing containers.
+ * kubelet calls this function, so that its own restart does not reset the back-off of crashing containers.
  *
  * After the first exit, the container is restarted without delay. Each further short run in a row doubles the delay. A
  * long run, or a run with another spec, resets the delay. Attempts without a record, before or among the consecutive
@@ -45,8 +45,8 @@ export function delayFromRuns(runs: readonly Run[], hash: string, limits: BackOf
   let restarts = 0;
   let later = newest;
   for (const run of exited) {
-    // Records between two attempts may be missing, if an older record was removed late. The missing attempts were
-    // restarts too.
+    // Records between two attempts may be missing, if an older record was removed late. The attempts without a record
+    // count as restarts too.
     const between = run === newest ? 0 : Math.max(later.restartCount - run.restartCount, 1);
     if (run.hash !== hash) return delayAfter(restarts + Math.max(between - 1, 0), limits);
     restarts += between;

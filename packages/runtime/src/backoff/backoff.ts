@@ -13,7 +13,7 @@ export interface BackOffVerdict {
 
 interface Entry {
   readonly podUid: string;
-  /** Part of the spec that the delay belongs to; a changed spec resets the delay. */
+  /** Hash and resources of the container's spec. The delay is reset if hash or resources change. */
   readonly spec: string;
   delayMs: number;
   /**
@@ -32,7 +32,7 @@ interface Entry {
  * Delays the restarts of crashing containers (C2), per pod UID, container name and spec: 10 s, doubled up to the
  * maximum, reset once the container has run for ten minutes. The delay counts from the container's exit.
  *
- * Nothing is saved for a kubelet restart: a missing entry is computed from the attempts in the runtime.
+ * The back-off is not saved on disk: after a kubelet restart, it is computed from the attempts in the runtime.
  */
 export class RestartBackOff {
   readonly #clock: Clock;
@@ -88,9 +88,9 @@ export class RestartBackOff {
   }
 
   /**
-   * Counts the delay from this exit on. If {@link started} was not called for the exited attempt, this kubelet did not
-   * learn of its start. The attempt was started by a kubelet that was killed before the runtime responded, or by a call
-   * whose response was lost. It counts like any other start.
+   * Makes the delay count from this exit, unless it does already. The delay is doubled if {@link started} was not called
+   * for the attempt that exited: either the response to the start was lost, or the attempt was started by a kubelet that
+   * was killed before the runtime responded.
    */
   #follow(entry: Entry, death: RuntimeContainerStatus): void {
     if (entry.deathId === death.id) return;
@@ -103,7 +103,7 @@ export class RestartBackOff {
     entry.restarted = false;
   }
 
-  /** Forgets a pod that is gone. */
+  /** Drops the back-off entries of a pod that no longer exists. */
   forget(podUid: string): void {
     for (const [key, entry] of this.#entries) if (entry.podUid === podUid) this.#entries.delete(key);
   }

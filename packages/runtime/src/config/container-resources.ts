@@ -21,7 +21,7 @@ import { swapLimitBytes } from './swap.ts';
 
 /**
  * Returns the cgroup values of a container (`generateLinuxContainerResources` upstream). If the container has no limit
- * of its own, the pod's limit applies (KEP-2837).
+ * of its own, the pod-level limit applies (KEP-2837).
  */
 export function containerResources(
   pod: Pod,
@@ -87,8 +87,9 @@ export function sandboxResources(
 
 /**
  * Returns the cgroup values of a pod during a resize: the target values of its cgroup minus the overhead, and the
- * overhead itself. Upstream also subtracts the overhead from "no limit" (`generateUpdatePodSandboxResourcesRequest`). A
- * cgroup has a limit only if each container has one. Only CPU and memory are included.
+ * overhead itself. Upstream also subtracts the overhead from the number that means "no limit"
+ * (`generateUpdatePodSandboxResourcesRequest`). A pod's cgroup has a limit only if each container has one. The result
+ * contains only CPU and memory.
  */
 export function resizedSandboxResources(
   pod: Pod,

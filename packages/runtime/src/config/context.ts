@@ -40,7 +40,7 @@ export interface SandboxContext extends PodContext {
     readonly options: readonly string[];
   };
   readonly hostname: string;
-  /** '' if there is none. */
+  /** DNS domain in the pod's fully qualified host name; '' if the pod has none. */
   readonly domain: string;
   /** The pod's cgroup in the form of the cgroup driver; '' lets the runtime choose. */
   readonly cgroupParent: string;
@@ -61,7 +61,7 @@ export interface ContainerContext extends PodContext {
   readonly imageRuntimeHandler?: string;
   readonly imageUser: ImageUser;
   readonly environment: readonly EnvironmentVariable[];
-  /** Volumes and the hosts file. */
+  /** Mounts of the volumes and of the hosts file. */
   readonly mounts: readonly Mount[];
   /** Images of image volumes, by volume name. Default: none. */
   readonly imageVolumes?: ReadonlyMap<string, Init<ImageSpec>>;

@@ -34,8 +34,8 @@ export interface EnvironmentContext extends PodAddresses {
 /**
  * Returns the environment of a container in declaration order: `envFrom`; then `env`, with `$(NAME)` expanded from
  * earlier variables and services; then the services' variables (`makeEnvironmentVariables` in
- * `pkg/kubelet/kubelet_pods.go`). An environment larger than any program can receive is rejected, because it would be
- * held in memory (W3).
+ * `pkg/kubelet/kubelet_pods.go`). An environment that is larger than any program can receive is rejected, because the
+ * kubelet would hold it in memory (W3).
  * @throws PodRuntimeError
  */
 export function makeEnvironment(
@@ -107,7 +107,10 @@ function referredValue(
   return '';
 }
 
-/** An empty value counts as missing. */
+/**
+ * Returns the value of a `fileKeyRef`. An empty value counts as missing: `undefined` if the reference is optional,
+ * otherwise an error.
+ */
 function valueInFile(
   { volumeName, path, key, optional }: NonNullable<NonNullable<EnvVar['valueFrom']>['fileKeyRef']>,
   files: VariablesOf,

@@ -3,7 +3,7 @@ import { PodRuntimeError } from '../errors.ts';
 
 /** Addresses that only the node and the runtime know. */
 export interface PodAddresses {
-  /** Primary address first; empty while the sandbox has no address. */
+  /** IPs of the pod, primary IP first; empty while the sandbox has no address. */
   readonly podIps: readonly string[];
   readonly hostIps: readonly string[];
 }
@@ -23,7 +23,7 @@ export function podFieldValue(
   const { spec } = pod;
   switch (fieldPath) {
     case 'spec.nodeName':
-    case 'spec.host': // legacy spelling
+    case 'spec.host': // former name of spec.nodeName
       return spec.nodeName ?? '';
     case 'spec.serviceAccountName':
       return spec.serviceAccountName ?? '';

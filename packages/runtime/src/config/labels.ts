@@ -30,7 +30,7 @@ export function sandboxAnnotations(pod: Pod): Record<string, string> {
   return { ...pod.metadata.annotations };
 }
 
-/** Returns the labels of a container: its identity. The pod's own labels are only on the sandbox. */
+/** Returns the labels of a container: its identity. Only the sandbox has the pod's own labels. */
 export function containerLabels(pod: Pod, container: Container): Record<string, string> {
   return { ...podIdentity(pod), [criLabels.containerName]: container.name };
 }
@@ -72,7 +72,7 @@ export interface ParsedLabels {
   readonly podName: string;
   readonly podNamespace: string;
   readonly podUid: string;
-  /** '' for a sandbox. */
+  /** Name of the container; '' for a sandbox. */
   readonly containerName: string;
 }
 
@@ -88,9 +88,9 @@ export function parseContainerLabels(labels: Readonly<Record<string, string>> | 
 
 /** Contents of a container's annotations. Unreadable values are treated as absent and listed in `malformed`. */
 export interface ParsedAnnotations {
-  /** Lower-case hex without leading zeros; '' if absent or not a 64-bit hex number. */
+  /** Hash of the container's spec, in lower-case hex without leading zeros; '' if absent or not a 64-bit hex number. */
   readonly hash: string;
-  /** 0 if absent or not a number. */
+  /** Number of restarts of the container; 0 if absent or not a number. */
   readonly restartCount: number;
   readonly terminationMessagePath: string;
   readonly terminationMessagePolicy: string;
@@ -98,11 +98,11 @@ export interface ParsedAnnotations {
   readonly podTerminationGracePeriodSeconds?: number;
   readonly preStopHandler?: LifecycleHandler;
   readonly ports?: readonly ContainerPort[];
-  /** Keys with unreadable values, for a log message. */
+  /** Keys of annotations whose values cannot be read, for a log message. */
   readonly malformed: readonly string[];
 }
 
-/** Parses a container's annotations. Never throws, whatever the runtime or another program wrote. */
+/** Parses a container's annotations. Never throws, whatever annotations the runtime or another program wrote. */
 export function parseContainerAnnotations(
   annotations: Readonly<Record<string, string>> | null | undefined,
 ): ParsedAnnotations {

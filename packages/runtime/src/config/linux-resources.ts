@@ -4,11 +4,11 @@ import type { ResourceSettings } from './resource-settings.ts';
 
 /** CPU and memory amounts of a sandbox or container. */
 export interface ResourceAmounts {
-  /** If absent, the limit counts as the request. */
+  /** CPU request in millicores. If absent, the CPU limit counts as the request. */
   readonly cpuRequestMilli?: number | undefined;
-  /** 0 means no limit. */
+  /** CPU limit in millicores; 0 means no limit. */
   readonly cpuLimitMilli: number;
-  /** 0 means no limit. */
+  /** Memory limit in bytes; 0 means no limit. */
   readonly memoryLimitBytes: number;
   /** Whether the container has exclusive CPUs; there is then no CPU quota. */
   readonly hasExclusiveCpus?: boolean | undefined;
@@ -25,7 +25,8 @@ export function linuxResources(amounts: ResourceAmounts, settings: ResourceSetti
       cpuQuota: amounts.hasExclusiveCpus ? -1 : milliCpuToQuotaUs(cpuLimitMilli, cpuCfsQuotaPeriodUs),
       cpuPeriod: cpuCfsQuotaPeriodUs,
     }),
-    // Killing a single process would leave the container in an undefined state.
+    // With `memory.oom.group`, an OOM kill ends all processes of the container. If only one process were killed, the
+    // container would be left in an undefined state.
     unified: cgroupVersion === 2 && !singleProcessOomKill ? { 'memory.oom.group': '1' } : {},
   };
 }

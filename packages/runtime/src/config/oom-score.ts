@@ -34,7 +34,7 @@ export function oomScoreAdjust(
   if (type === 'sidecar') {
     adjust = Math.min(adjust, Math.max(...pod.spec.containers.map((other) => score(memoryRequest(other)))));
   }
-  // Above every guaranteed container, below every best-effort container.
+  // The score is above that of every guaranteed container and below that of every best-effort container.
   return Math.min(Math.max(adjust, LEAST_BURSTABLE), BEST_EFFORT - 1);
 }
 

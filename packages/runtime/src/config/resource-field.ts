@@ -46,8 +46,8 @@ function defaultLimit(pod: Pod, name: string, nodeAllocatable: ResourceListJson)
 }
 
 /**
- * Upstream applies defaults to main containers and to a container that refers to itself, but not to other init
- * containers.
+ * Returns the container of this name, and whether defaults replace its missing limits. As upstream, main containers get
+ * defaults and init containers do not. A container that refers to itself always gets defaults.
  */
 function findContainer(pod: Pod, name: string): { readonly container: Container; readonly defaulted: boolean } {
   const main = pod.spec.containers.find((container) => container.name === name);

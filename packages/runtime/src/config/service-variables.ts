@@ -14,8 +14,9 @@ const MASTER_SERVICES = ['kubernetes'];
 
 /**
  * Returns the environment variables by which a pod finds services: always the service of the API server, and the
- * services of the pod's namespace if service links are enabled. Headless services have none. The names follow Docker's
- * links. Upstream: `pkg/kubelet/envvars`, `getServiceEnvVarMap` in `pkg/kubelet/kubelet_pods.go`.
+ * services of the pod's namespace if service links are enabled. Headless services have no variables. The variables are
+ * named like those of Docker's container links. Upstream: `pkg/kubelet/envvars`, `getServiceEnvVarMap` in
+ * `pkg/kubelet/kubelet_pods.go`.
  */
 export function serviceVariables(
   services: Iterable<ServiceData>,

@@ -3,8 +3,8 @@ import type { ResourceSettings } from './resource-settings.ts';
 
 /**
  * Returns how much a container may swap, in bytes. Under `LimitedSwap` and cgroup v2, a container of a burstable,
- * non-critical pod gets the share of the node's swap that its memory request has of the node's memory (KEP-2400).
- * Otherwise 0.
+ * non-critical pod gets the share of the node's swap that its memory request has of the node's memory (KEP-2400). All
+ * other containers may not swap (0).
  */
 export function swapLimitBytes(pod: Pod, container: Container, settings: ResourceSettings): number {
   if (settings.swapBehavior !== 'LimitedSwap' || settings.cgroupVersion !== 2) return 0;

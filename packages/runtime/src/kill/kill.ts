@@ -37,10 +37,10 @@ export interface KillerComponents {
 export interface KillRequest {
   readonly id: string;
   readonly name: string;
-  /** Message of the `Killing` event. Default, also for '': the usual message. */
+  /** Message of the `Killing` event. If absent or '': `Stopping container NAME`. */
   readonly message?: string;
   readonly reason: KillReason;
-  /** Overrides the grace period of pod and probe. */
+  /** Grace period in seconds that replaces those of the pod and the probe. */
   readonly gracePeriodSeconds?: number | undefined;
   readonly turns?: TerminationTurns;
 }
@@ -99,8 +99,8 @@ export class Killer {
           }
         }),
       );
-    // Sidecars stop after all containers that run at this time, including those that started late. Other containers do
-    // not wait for that information.
+    // Sidecars stop after all containers that run at this time, including those that started late. Other containers are
+    // stopped without waiting for the lookup of late starts.
     const killEarly = async (): Promise<readonly RuntimeContainer[]> => {
       if (turns === undefined) return [];
       const { running } = await this.#findLateStarts(runningPod.uid, mayHaveStarted, signal);
@@ -116,7 +116,8 @@ export class Killer {
       const late = await this.#findLateStarts(runningPod.uid, left, signal);
       await Promise.all([
         killAll(late.running),
-        // These containers may not run at all, so a failure to stop them does not keep the sandbox from being stopped.
+        // Containers in an unknown state may not run at all, so a failure to stop one does not keep the sandbox from
+        // being stopped.
         ...late.unknown.map(({ id, name }) =>
           this.killContainer(owner, { id, name, reason: 'Unknown', gracePeriodSeconds }, signal).catch((err) =>
             logger.warn(
@@ -142,13 +143,13 @@ export class Killer {
     );
     if (!ok) return false;
     results.add('KillPodSandbox', runningPod.uid);
-    // Nothing runs in a stopped sandbox, so hooks are cancelled.
+    // Nothing runs in a stopped sandbox, so the `preStop` hooks of its containers are cancelled.
     for (const { id } of runningPod.containers) this.#killings.ended(runningPod.uid, id);
     return true;
   }
 
   /**
-   * Kills one container; succeeds if the container is gone.
+   * Kills one container; succeeds if the container no longer exists.
    * @param pod only its metadata if only the runtime knows the pod
    * @throws CriError if the runtime could not stop the container
    */
@@ -187,7 +188,7 @@ export class Killer {
     turns?.ended(name);
   }
 
-  /** Kills a container that the runtime cannot signal. The container has already had its grace period. */
+  /** Kills a container that the runtime cannot signal. The grace period of such a container is already over. */
   async #killWithoutSignal(
     podUid: string,
     { id, name }: Pick<RuntimeContainer, 'id' | 'name'>,
@@ -259,15 +260,15 @@ export class Killer {
     this.#killings.exited(podUid, containerId);
   }
 
-  /** Forgets a pod that is gone. */
+  /** Drops the state of a pod that no longer exists. */
   forget(podUid: string): void {
     this.#killings.forget(podUid);
   }
 
   /**
-   * Runs the hook, if there is one, and waits as long as the grace period allows. The outcome does not matter. A longer
-   * hook continues until the container has stopped. An aborted attempt leaves the hook running, and the next attempt
-   * waits for it.
+   * Runs the `preStop` hook of a container, if the container has one, and waits as long as the grace period allows. The
+   * container is stopped whether or not the hook succeeds. A hook that takes longer continues until the container has
+   * stopped. If the attempt is aborted, the hook continues, and the next attempt to kill the container waits for it.
    */
   async #preStop({ pod, container }: Spec, id: string, killing: Killing, signal: AbortSignal): Promise<void> {
     const { clock } = this.#components;
@@ -287,7 +288,7 @@ export class Killer {
 
   /**
    * Queries once whether the container still runs, because it may have exited since the pod's status was read. A later
-   * exit arrives through {@link containerEnded}.
+   * exit of the container is reported by {@link containerEnded}.
    */
   async #noticeExit(id: string, killing: Killing, signal: AbortSignal): Promise<void> {
     const { cri, clock, logger } = this.#components;
@@ -324,8 +325,8 @@ export class Killer {
 
   /**
    * Reads the grace period and hook of a container whose spec is no longer known, from the annotations written at its
-   * creation. Returns `undefined` if the container is gone too. If the response takes too long and the grace period is
-   * known, the container is stopped without these settings (W6).
+   * creation. Returns `undefined` if the container no longer exists. If the response takes too long and the grace
+   * period is known, the container is stopped without its hook (W6).
    */
   async #specFromRuntime(
     pod: Pod,
@@ -370,7 +371,7 @@ export class Killer {
 
 interface LateStarts {
   readonly running: readonly RuntimeContainer[];
-  /** Containers that may or may not run. */
+  /** Containers whose state the runtime reports as unknown, so they may run. */
   readonly unknown: readonly RuntimeContainer[];
 }
 
@@ -392,7 +393,7 @@ function names(containers: readonly RuntimeContainer[]): ReadonlySet<string> {
   return new Set(containers.map(({ name }) => name));
 }
 
-/** Returns the response of a call; `undefined` if the runtime does not know its object. */
+/** Returns the response of a call; `undefined` if the runtime responds that the container or sandbox does not exist. */
 async function ignoreMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;

@@ -9,24 +9,30 @@ export class Killing {
   /** Cancels the `preStop` hook. */
   readonly hook: AbortController = new AbortController();
   /**
-   * The `preStop` hook, once started; never rejects. The hook runs only once, even if the attempt that started the hook
-   * was aborted (C5).
+   * Run of the `preStop` hook, once started; never rejects. The hook runs only once, even if the attempt that started
+   * the hook was aborted (C5).
    */
   preStop: Promise<void> | undefined;
   /** Whether the runtime reported the container as running although it was listed as created. */
   ran = false;
   /**
-   * Whether the runtime could not kill the container even without signalling it first. Its sandbox may then be stopped
-   * together with the container.
+   * Whether the runtime could not kill the container even without signalling it first. The sandbox of such a container
+   * may be stopped, which kills the container too.
    */
   isHopeless = false;
   #stopped = false;
   #exited = false;
   #deadlineMs = Number.POSITIVE_INFINITY;
-  /** Until when the runtime's refusals to stop the container are tolerated; infinite if it never refused. */
+  /**
+   * Time until which the runtime may refuse to stop the container without counting as unable to; infinite if it never
+   * refused.
+   */
   #refusedUntilMs = Number.POSITIVE_INFINITY;
 
-  /** Starts another attempt. The new grace period counts from now, but can only shorten the deadline. */
+  /**
+   * Starts another attempt to kill the container. The new grace period counts from now, but can only shorten the
+   * deadline.
+   */
   begin(nowMs: number, graceMs: number): void {
     this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + graceMs);
   }
@@ -47,7 +53,8 @@ export class Killing {
   }
 
   /**
-   * Notes that the container has exited before it was signalled. Its hook is cancelled and does not count as failed.
+   * Notes that the container has exited before it was signalled. The `preStop` hook of the container is cancelled and
+   * does not count as failed.
    */
   exit(): void {
     this.#exited = true;
@@ -65,7 +72,7 @@ export class Killing {
 
   /**
    * Notes that the runtime refused to stop the container, for example because it does not know the image's stop signal.
-   * The refusal may be temporary.
+   * The runtime's refusal may be temporary.
    * @returns whether the refusals have lasted for a whole grace period, so that they count as permanent
    */
   refused(nowMs: number): boolean {
@@ -76,7 +83,7 @@ export class Killing {
   }
 }
 
-/** Containers that are being killed, by pod. They are forgotten with their pod (K4). */
+/** Containers that are being killed, by pod. The containers of a pod are dropped together with the pod (K4). */
 export class Killings {
   readonly #byPod = new Map<string, Map<string, Killing>>();
 
@@ -112,7 +119,7 @@ export class Killings {
     if (ofPod?.size === 0) this.#byPod.delete(podUid);
   }
 
-  /** Forgets a pod that is gone and cancels its hooks. */
+  /** Drops the containers of a pod that no longer exists, and cancels their hooks. */
   forget(podUid: string): void {
     for (const { hook } of this.#byPod.get(podUid)?.values() ?? []) hook.abort();
     this.#byPod.delete(podUid);

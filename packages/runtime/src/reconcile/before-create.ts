@@ -12,13 +12,13 @@ export interface ListedContainer extends RuntimeContainer {
 
 /** Action before a container is created, based on the containers of its name at that moment. */
 export type BeforeCreate =
-  /** A container already runs, because a start whose response was lost has completed. Nothing is created. */
+  /** A container already runs, because a start whose response was lost has completed. No container is created. */
   | { readonly kind: 'running'; readonly id: string }
   /**
    * First, the containers in `stop`, which may be running, are stopped. Then the containers in `remove`, which never
-   * started, are removed. If a stop or removal fails, nothing is created. Exception: a container with `startOver` may
-   * stay, because it can never run. Finally, a container is created with the number `attempt`; `undefined`: the number
-   * is taken from the log directory.
+   * started, are removed. If a stop or removal fails, no container is created. Exception: the removal of a container
+   * with `startOver` may fail, because that container can never run. Finally, a container is created with the number
+   * `attempt`; `undefined`: the number is taken from the log directory.
    */
   | {
       readonly kind: 'create';
@@ -29,7 +29,7 @@ export type BeforeCreate =
 
 /**
  * C6: returns the exited container, if any, that had not run when the pod's status was read, because its start
- * completed late. The decision to run the container again did not take this exit into account.
+ * completed late. The decision to start the container again was made without knowledge of this exit.
  * @param known the pod's containers when its status was read
  */
 export function exitedUnobserved(
@@ -46,16 +46,16 @@ export function exitedUnobserved(
  *
  * - A running container is kept, and nothing is created beside it.
  * - A container that was created and never started is removed first. Such a container may come from a CreateContainer
- *   call whose response was lost. If a StartContainer call whose response was lost is still in progress for it, the
- *   runtime refuses to remove the container, and the next sync finds it running. If the start has ended but the
- *   container cannot be removed, the container stays and its number is not used again: containerd 1.6 cannot remove a
- *   container whose task it created after the call was cancelled. Containers with lower numbers than the one tried now
- *   were given up earlier and stay.
- * - The number of the new attempt is one above the highest that has run. A container that never started is created
- *   again with the same number, so that the runtime rejects the second of two concurrent creations. The number never
- *   decreases, even if the records of earlier runs are gone.
+ *   call whose response was lost. If a StartContainer call for such a container is still in progress, the runtime
+ *   refuses to remove the container, and the next sync finds it running. If the start has ended but the container
+ *   cannot be removed, the container stays and its number is not used again: containerd 1.6 cannot remove a container
+ *   whose task it created after the call was cancelled. Containers with attempt numbers below `tried` were given up
+ *   earlier and stay.
+ * - The number of the new attempt is one above the highest number of an attempt that has run. A container that never
+ *   started is created again with the same number, so that the runtime rejects the second of two concurrent creations.
+ *   The attempt number never decreases, even if the records of earlier runs were removed.
  * @param containers the pod's containers, just listed
- * @param tried number that was last tried without success; it is tried again, not skipped
+ * @param tried attempt number that was last tried without success; this number is tried again, not skipped
  */
 export function beforeCreate(
   containers: readonly ListedContainer[],

@@ -52,6 +52,7 @@ export class ConfigContexts {
   }
 
   /**
+   * Returns the CRI configuration of a pod's sandbox.
    * @throws PodRuntimeError
    * @throws the errors of the ports
    */
@@ -69,6 +70,7 @@ export class ConfigContexts {
   }
 
   /**
+   * Returns the inputs of a container's CRI configuration.
    * @throws PodRuntimeError
    * @throws CriError
    * @throws the errors of the ports
@@ -103,7 +105,8 @@ export class ConfigContexts {
     });
     const environment = [...(granted?.envs ?? []), ...own];
     const containerMounts = await mounts.containerMounts(pod, container, { podIps, environment }, signal);
-    // Checked before a file is created: a rejected container is retried again and again, each time with a new file.
+    // `runAsNonRoot` is verified before the termination message file is created, because a rejected container is
+    // retried again and again, and each retry would create another file.
     verifyRunAsNonRoot(pod, container, user);
     await files.makeContainerLogs(pod, container);
     const terminationMessageFile = await this.#terminationMessageFile(pod, container);
@@ -125,8 +128,9 @@ export class ConfigContexts {
   }
 
   /**
-   * A pod of the API server waits for the services, because without the address of the API server its programs would
-   * not find it. A static pod does not wait, because it may have to run before there is an API server (F4).
+   * Returns the environment variables of the services. A pod of the API server waits for the services, because without
+   * the address of the API server its programs would not find it. A static pod does not wait, because it may have to
+   * run before there is an API server (F4).
    */
   #serviceVariables(pod: Pod): readonly EnvironmentVariable[] {
     const { services } = this.#components;
@@ -150,7 +154,10 @@ export class ConfigContexts {
     return { fs, volumePath: (pod, volumeName) => mounts.volumePath?.(pod, volumeName) };
   }
 
-  /** A container without a termination message file is better than none, so a full disk causes only a log message. */
+  /**
+   * Creates the file for the termination message. A container without a termination message file is better than none,
+   * so a full disk causes only a log message.
+   */
   async #terminationMessageFile(pod: Pod, container: Container): Promise<string | undefined> {
     try {
       return await this.#components.files.makeTerminationMessageFile(pod, container);

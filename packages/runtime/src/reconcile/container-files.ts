@@ -20,7 +20,7 @@ type Files = Pick<FileSystem, 'mkdir' | 'readdir' | 'writeFile' | 'symlink' | 'r
 
 /**
  * Returns how often a container was started, from its log files `<attempt>.log` including rotated ones. Used if the
- * runtime has lost its records (`calcRestartCountByLogDir` upstream).
+ * runtime has lost its records of the container (`calcRestartCountByLogDir` upstream).
  */
 export function restartCountFromLogs(fileNames: readonly string[]): number {
   let count = 0;

@@ -9,18 +9,20 @@ import { PodRuntimeError } from '../errors.ts';
 export interface ContainerNote {
   /** ID of the container in the runtime. */
   readonly id: string;
-  /** Set if the container is stopped in order to restart it. */
+  /** Reason of the pending restart; set if the container is stopped in order to restart it. */
   readonly restart?: RestartOwed;
-  /** Set if the `postStart` hook of the container has not succeeded yet. */
+  /** Set as long as the `postStart` hook of the container has not succeeded. */
   readonly postStart?: true;
   /** Set if the `postStart` hook of the container has failed and the container must be stopped if it still runs. */
   readonly hookFailed?: true;
   /**
-   * Set if StartContainer got no response, or an error: the container may run nevertheless. Not kept across a kubelet
-   * restart.
+   * Set if StartContainer got no response, or an error: the container may run nevertheless. This field is not saved on
+   * disk.
    */
   readonly starting?: 'unanswered' | 'refused';
-  /** Pending restart of the attempt before this container. It stays pending until this container has started. */
+  /**
+   * Pending restart of the attempt before this container. The restart stays pending until this container has started.
+   */
   readonly replaces?: PendingRestart;
 }
 
@@ -30,17 +32,14 @@ interface PendingRestart {
   readonly restart: RestartOwed;
 }
 
-/** Writes of one file. */
+/** State of the writes of one pod's notes file. */
 interface Writes {
   last: Promise<void>;
-  /** The write that has not started. */
+  /** Write that is requested but has not started. */
   next?: Promise<void> | undefined;
 }
 
-/**
- * Returns the restart that a new attempt of the container completes, from the note that the new attempt's note
- * replaces.
- */
+/** Returns the pending restart of a note, which the note of the next attempt must keep. */
 export function pendingRestart(note: ContainerNote | undefined): Pick<ContainerNote, 'replaces'> {
   const pending = note?.restart === undefined ? note?.replaces : { id: note.id, restart: note.restart };
   return pending === undefined ? {} : { replaces: pending };
@@ -54,7 +53,7 @@ const NOTHING: ReadonlyMap<string, ContainerNote> = new Map();
  * links.
  */
 const NOT_OURS: ReadonlySet<string | undefined> = new Set(['EFBIG', 'ENXIO', 'EISDIR', 'ELOOP']);
-/** Larger than the notes of a pod with thousands of containers. */
+/** Maximum size of a notes file; larger than the notes of a pod with thousands of containers. */
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -126,8 +125,8 @@ export class ContainerNotes {
   }
 
   /**
-   * Resolves when the note is on disk or could not be written. If it could not be written, the sync continues and the
-   * next sync writes the note again. A kubelet restart in between loses the note.
+   * Resolves when the note is on disk or could not be written. If the note could not be written, the sync continues and
+   * the next sync writes the note again. If the kubelet restarts before that, the note is lost.
    */
   async put(podUid: string, container: string, note: ContainerNote): Promise<void> {
     await this.#fill(podUid);
@@ -147,7 +146,10 @@ export class ContainerNotes {
     if (durable(note) !== undefined) await this.#save(podUid);
   }
 
-  /** Deletes the note of a container that was removed before it ran. The attempt before that container owes its restart again. */
+  /**
+   * Deletes the note of a container that was removed before it ran. The restart of the attempt before that container is
+   * pending again.
+   */
   async neverRan(podUid: string, container: string, id: string): Promise<void> {
     const note = this.get(podUid, container);
     if (note?.id !== id) return;
@@ -155,7 +157,9 @@ export class ContainerNotes {
     else await this.put(podUid, container, note.replaces);
   }
 
-  /** Forgets a pod that is gone. The file of the pod is removed together with the pod's directory. */
+  /**
+   * Drops the notes of a pod that no longer exists. The file of the pod is removed together with the pod's directory.
+   */
   forget(podUid: string): void {
     this.#byPod.delete(podUid);
     this.#writes.delete(podUid);
@@ -163,8 +167,8 @@ export class ContainerNotes {
   }
 
   /**
-   * A file that no kubelet wrote counts as empty. A file that cannot be read may contain an owed restart (C6), so no
-   * restart is decided until it can be read.
+   * Reads the notes file of a pod. A file that no kubelet wrote counts as empty. A file that cannot be read may contain
+   * a pending restart (C6), so no restart is decided until it can be read.
    */
   async #fromFile(podUid: string): Promise<ReadonlyMap<string, ContainerNote>> {
     const path = this.#path(podUid);
@@ -180,7 +184,10 @@ export class ContainerNotes {
     }
   }
 
-  /** Writes the notes of a pod after its previous write has ended. A write that is waiting includes later notes. */
+  /**
+   * Writes the notes of a pod after its previous write has ended. A write that has not started yet includes notes that
+   * change before its start.
+   */
   #save(podUid: string): Promise<void> {
     const writes: Writes = this.#writes.get(podUid) ?? { last: Promise.resolve() };
     this.#writes.set(podUid, writes);
@@ -210,7 +217,7 @@ export class ContainerNotes {
     }
   }
 
-  /** The file name starts with a dot, which no container name does. */
+  /** Returns the path of a pod's notes file. The file name starts with a dot, so it equals no container name. */
   #path(podUid: string): string {
     return join(containerFilesPath(this.#rootDirectory, podUid, ''), '.notes.json');
   }

@@ -27,7 +27,8 @@ export class ContainerRemover {
   /**
    * Removes a container that does not run; succeeds if it is already gone. The log is removed first. If the log cannot
    * be removed, the container stays, so its log is still known.
-   * @param keepLogs whether to keep the log for later readers; the container's status is then not checked
+   * @param keepLogs whether to keep the log for later readers; if true, the container is removed without checking its
+   * status
    * @throws CriError
    * @throws the errors of the file system
    * @throws PodRuntimeError `BadAnswer`, or `Running` if the container started late

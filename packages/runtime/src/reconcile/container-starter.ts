@@ -68,7 +68,7 @@ export interface StarterComponents {
   readonly placements: ContainerPlacements | undefined;
 }
 
-/** One container to start. */
+/** Inputs of the start of one container. */
 export interface StartRequest {
   readonly pod: Pod;
   readonly container: AnyContainer;
@@ -97,7 +97,7 @@ export type StartedRun = Pick<RuntimeContainerStatus, 'id' | 'restartCount'>;
 /** A failed step and its reason. */
 class StepError extends Error {
   readonly reason: string;
-  /** '' before the container exists. */
+  /** ID of the container; '' if the step failed before the container existed. */
   readonly containerId: string;
 
   constructor(reason: string, cause: unknown, containerId = '') {
@@ -180,8 +180,8 @@ export class ContainerStarter {
   }
 
   /**
-   * Returns whether StartContainer may have started a container without a response. Everything that depends on the
-   * container waits until this is known (C4, C5).
+   * Returns whether StartContainer may have started a container without a response. Containers that depend on the
+   * started container wait until this is known (C4, C5).
    */
   isStarting({ metadata: { uid } }: Pod, { name }: Pick<AnyContainer, 'name'>, status: RuntimePodStatus): boolean {
     const note = this.#components.notes.get(uid, name);
@@ -214,7 +214,10 @@ export class ContainerStarter {
     return this.#postStart(request, id, signal);
   }
 
-  /** @returns the container's ID */
+  /**
+   * Generates the container's configuration, then creates and starts the container.
+   * @returns the container's ID
+   */
   async #makeReadyAndStart(request: StartRequest, pulled: PulledImages, signal: AbortSignal): Promise<string> {
     const { gate, contexts } = this.#components;
     const { pod, container, podIps } = request;
@@ -281,8 +284,8 @@ export class ContainerStarter {
 
   /**
    * Records the container's resources before it is created, because a container without a record would be resized as if
-   * it had none. The previous container must have been removed before. Otherwise these resources would count as the
-   * resources of the previous container, which may still run.
+   * it had none. The previous container of the same name must have been removed before. Otherwise the recorded
+   * resources would count as those of the previous container, which may still run.
    */
   async #noteResources({ pod, container, type }: StartRequest): Promise<void> {
     if (type === 'ephemeral') return;
@@ -290,7 +293,10 @@ export class ContainerStarter {
     await this.#components.applied?.containerApplied(pod.metadata.uid, container.name, resources);
   }
 
-  /** @returns the container, and whether it was found running because an earlier StartContainer completed late */
+  /**
+   * Creates and starts the container, unless a container of this name already runs.
+   * @returns the container, and whether it was found running because an earlier StartContainer completed late
+   */
   async #createAndStart(
     request: StartRequest,
     context: ContainerContext,
@@ -304,7 +310,7 @@ export class ContainerStarter {
     if (typeof attemptOrRunning !== 'number') return { ...attemptOrRunning, cameLate: true };
     const attempt = attemptOrRunning;
     if (!request.empty) await step('CreateContainerConfigError', () => this.#noteResources(request));
-    // Read last, because the CPUs that containers share change when others become exclusive.
+    // The placement is read last, because the CPUs that containers share change when others become exclusive.
     const placement = placements?.placementOf(pod, container);
     const config = await step('CreateContainerConfigError', async () =>
       generateContainerConfig(pod, container, type, attempt, { ...context, ...(placement && { placement }) }),
@@ -400,8 +406,8 @@ export class ContainerStarter {
       sameName.map(async (listed) => {
         const known = status.containers.find(({ id }) => id === listed.id);
         if (listed.state !== 'exited' || known?.state === 'exited') return listed;
-        // The container has exited since the pod's status was read, or has never started. Only its own status shows
-        // which is the case.
+        // The container has exited since the pod's status was read, or has never started. Only the status of the
+        // container, not the list, shows which is the case.
         const answer = await cri.containerStatus({ containerId: listed.id }, signal);
         if (answer.status === null) throw new PodRuntimeError('BadAnswer', `container status of ${listed.id} is nil`);
         const { state } = toContainerStatus(answer.status, listed.sandboxId);
@@ -410,7 +416,10 @@ export class ContainerStarter {
     );
   }
 
-  /** @returns whether the link was missing */
+  /**
+   * Links the container's log for log collectors.
+   * @returns whether the link was missing
+   */
   async #link({ pod, container }: ContainerOfPod, { id, restartCount }: StartedRun): Promise<boolean> {
     try {
       return await this.#components.files.linkLog(pod, container, id, containerLogPath(container.name, restartCount));
@@ -494,7 +503,7 @@ export class ContainerStarter {
   }
 }
 
-/** Returns the container whose processes an ephemeral container wants to see. */
+/** Returns the ID of the container that an ephemeral container targets, so that the two share a PID namespace. */
 function targetId({ container, status }: StartRequest): string | undefined {
   const name = 'targetContainerName' in container ? container.targetContainerName : undefined;
   if (!name) return undefined;

@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '@node-agent/async';
 
 /**
- * Time that a running start call is still waited for after it was aborted. Cancelling is more expensive: containerd
- * takes two seconds to clean up after a cancelled StartContainer, and reports an exit.
+ * Time that a running start call is still waited for after it was aborted. Cancelling a call takes longer than waiting
+ * for it: containerd takes two seconds to clean up after a cancelled StartContainer, and reports an exit.
  */
 const ABORT_DELAY_MS = 5_000;
 

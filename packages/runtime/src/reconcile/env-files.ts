@@ -54,7 +54,10 @@ function keyOf(volumeName: string, path: string): string {
   return JSON.stringify([volumeName, path]);
 }
 
-/** Returns the reason with the path in the volume, which the pod's author knows. */
+/**
+ * Returns why a file cannot be read. The path is the one inside the volume, because the pod's author does not know the
+ * path on the host.
+ */
 function reasonOf(error: unknown, path: string): string {
   if (isMissing(error)) return `${path} does not exist`;
   const code = errorCode(error);

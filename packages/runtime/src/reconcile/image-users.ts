@@ -4,7 +4,7 @@ import { imageUser } from '../config/non-root.ts';
 
 const MAX_ENTRIES = 1000;
 
-/** Users of images. Users of images that are identified by digest are cached. */
+/** Reads from the runtime as which user an image runs. Users of images that are identified by digest are cached. */
 export class ImageUsers {
   readonly #imageService: Pick<ImageService, 'imageStatus'>;
   readonly #known = new Map<string, ImageUser>();
@@ -13,7 +13,10 @@ export class ImageUsers {
     this.#imageService = imageService;
   }
 
-  /** @throws CriError */
+  /**
+   * Returns the user of an image.
+   * @throws CriError
+   */
   async get(imageRef: string, signal: AbortSignal): Promise<ImageUser> {
     const known = this.#known.get(imageRef);
     if (known !== undefined) return known;

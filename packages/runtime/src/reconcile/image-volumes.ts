@@ -20,7 +20,8 @@ export interface PulledImages {
 }
 
 /**
- * Outcome of the pulls for a container. All failures, at least one, are reported; the container waits with the last.
+ * Outcome of the pulls for a container. All failures (at least one) are reported; the container waits with the reason
+ * of the last failure.
  */
 export type PullOutcome = PulledImages | { readonly failures: readonly SyncFailure[] };
 

@@ -4,8 +4,8 @@ import type { RuntimePodSyncResult } from './sync-result.ts';
 const MAX_ENTRIES = 1000;
 
 /**
- * Keeps why each container's last start failed, for its waiting state (`pkg/kubelet/reason_cache.go`). Best effort: at
- * most 1,000 containers, lost on a kubelet restart.
+ * Keeps why each container's last start failed, for its waiting state (`pkg/kubelet/reason_cache.go`). At most 1,000
+ * containers are kept, and a kubelet restart loses all.
  */
 export class LastErrors {
   readonly #byContainer = new Map<string, SyncFailure>();
@@ -29,7 +29,7 @@ export class LastErrors {
     return this.#byContainer.get(`${podUid}/${container}`);
   }
 
-  /** Forgets a pod that is gone. */
+  /** Drops the errors of a pod that no longer exists. */
   forget(podUid: string): void {
     for (const key of this.#byContainer.keys()) if (key.startsWith(`${podUid}/`)) this.#byContainer.delete(key);
   }

@@ -36,7 +36,7 @@ export interface Candidate {
   readonly type: ContainerType;
   readonly wait?: SyncFailure;
   readonly pull?: Promise<PullOutcome>;
-  /** Set if the container runs and its start must be completed. */
+  /** Run of the container whose start must be completed; absent if the container does not run. */
   readonly unfinished?: StartedRun;
 }
 
@@ -56,7 +56,10 @@ export interface ReadySandbox {
   readonly sandboxId: string;
   readonly sandboxConfig: Init<PodSandboxConfig>;
   readonly podIps: readonly string[];
-  /** Whether the runtime cannot have any container of the pod, because it had nothing of it before this sandbox. */
+  /**
+   * Whether the runtime cannot have any container of the pod, because it had no sandbox or container of the pod before
+   * this sandbox.
+   */
   readonly empty: boolean;
 }
 
@@ -71,19 +74,19 @@ export class PodContainers {
     this.#components = components;
   }
 
-  /** See {@link ContainerStarter.finish}. */
+  /** Completes the start of a running container, see {@link ContainerStarter.finish}. */
   finish(pod: Pod, container: AnyContainer, run: StartedRun, signal: AbortSignal): Promise<SyncFailure | undefined> {
     return this.#components.containers.finish({ pod, container }, run, signal);
   }
 
-  /** See {@link ContainerStarter.adopt}. */
+  /** Links the logs of containers that an earlier kubelet started, see {@link ContainerStarter.adopt}. */
   adopt({ pod, status }: Pick<Run, 'pod' | 'status'>): Promise<void> {
     return this.#components.containers.adopt(pod, status);
   }
 
   /**
-   * Returns a candidate. If the container may start now, its image pull starts immediately; a crashing container waits
-   * for its back-off.
+   * Returns the container as a candidate for this sync's starts. If the container may start now, its image pull starts
+   * immediately; a crashing container waits for its back-off.
    */
   candidate(
     { pod, status, signal }: Run,
@@ -104,7 +107,9 @@ export class PodContainers {
     return { container, type, wait: { reason: 'CrashLoopBackOff', message, retryAtMs } };
   }
 
-  /** Never rejects, because nothing handles the rejection if the sandbox fails first. */
+  /**
+   * Pulls the images of a container. Never rejects, because nothing handles the rejection if the sandbox fails first.
+   */
   async #pull(
     pod: Pod,
     container: Container,
@@ -126,7 +131,7 @@ export class PodContainers {
 
   /**
    * Starts the candidates one after another.
-   * @param mayFail whether the next candidate starts even if this one failed
+   * @param mayFail whether the next candidate starts even if a candidate has failed
    * @returns whether all candidates were reached
    */
   async inOrder(
@@ -144,15 +149,16 @@ export class PodContainers {
 
   /**
    * Starts the containers in parallel, a few at a time. Exception: the containers after one with a `postStart` hook
-   * wait for the hook, because users rely on this order. Without a hook, the start order is not observable.
+   * wait for the hook, because users rely on this order. Without hooks, the start order of containers cannot be
+   * observed.
    */
   async sideBySide(run: Run, sandbox: ReadySandbox, candidates: readonly Candidate[]): Promise<void> {
     const turns = new Semaphore(MAX_CONCURRENT);
     let hook: Promise<Outcome> = Promise.resolve('started');
     const starts: Promise<unknown>[] = [];
     for (const candidate of candidates) {
-      // If it is unknown whether a container runs, its hook may not have run. The containers after it are left to the
-      // next sync.
+      // If it is unknown whether a container runs, its hook may not have run. The next sync starts the containers after
+      // it.
       const start = hook.then((before) =>
         before === 'unknown' ? before : this.#start(run, sandbox, candidate, turns),
       );

@@ -55,11 +55,11 @@ export interface PodReconcilerComponents {
   readonly tried: TriedAttempts;
   readonly notes: ContainerNotes;
   readonly reader: Pick<PodStatusReader, 'read' | 'sandboxOf'>;
-  /** If absent, running containers keep the resources they were created with. */
+  /** Resizes running pods. If absent, running containers keep the resources they were created with. */
   readonly resizer: PodResizer | undefined;
 }
 
-/** Ends the pulls of a sync. Created once, because an error with its stack costs 0.1 ms. */
+/** Abort reason of image pulls that outlast their sync. Created once, because an error with its stack costs 0.1 ms. */
 const SYNC_HAS_ENDED = new PodRuntimeError('SyncPod', 'the sync that started the pull has ended');
 
 /**
@@ -68,7 +68,7 @@ const SYNC_HAS_ENDED = new PodRuntimeError('SyncPod', 'the sync that started the
  */
 export class PodReconciler {
   readonly #components: PodReconcilerComponents;
-  /** UIDs of pods that this kubelet has synced. All their later containers were started by this kubelet. */
+  /** UIDs of pods that this kubelet has synced. All later containers of these pods were started by this kubelet. */
   readonly #adopted = new Set<string>();
 
   constructor(components: PodReconcilerComponents) {
@@ -87,14 +87,14 @@ export class PodReconciler {
     return result;
   }
 
-  /** Forgets a pod that is gone. */
+  /** Drops the state of a pod that no longer exists. */
   forget(podUid: string): void {
     this.#adopted.delete(podUid);
   }
 
   /**
-   * Completes the starts of running containers in order, and starts none. Needs no volumes, for which a sync may wait
-   * forever.
+   * Completes the starts of running containers in order, and starts none. This step needs no volumes, for which a sync
+   * may wait forever.
    */
   async finishStarts(pod: Pod, given: RuntimePodStatus, signal: AbortSignal): Promise<void> {
     const status = this.#withRemembered(pod, given);
@@ -122,8 +122,8 @@ export class PodReconciler {
     }
     await this.#components.resizer?.adopt(given.pod, given.status);
     const planned = this.#actions(given.pod, given.status);
-    // Probes also fail for a container that has exited, which the given status may not show yet. In that case the
-    // restart policy decides (C6), so the status is read again.
+    // Probes also fail for a container that has exited, which the given status may not show yet. The status is read
+    // again, because the restart policy decides about a container that has exited (C6).
     const run = killsForFailure(planned) ? await this.#withCurrentStatus(given) : given;
     const actions = run === given ? planned : this.#actions(run.pod, run.status);
     if (actions.containersToReset.length === 0) return this.#apply(run, actions);
@@ -219,7 +219,9 @@ export class PodReconciler {
     }
   }
 
-  /** Starts containers once their sandbox is ready. Their images are pulled while the sandbox starts. */
+  /**
+   * Starts containers once their sandbox is ready. The images of these containers are pulled while the sandbox starts.
+   */
   async #start(
     run: Run,
     actions: PodActions,
@@ -297,7 +299,10 @@ export class PodReconciler {
     await notes.put(pod.metadata.uid, name, note);
   }
 
-  /** @returns whether all containers that had to be killed have terminated; no container may start before */
+  /**
+   * Kills the containers that must not run.
+   * @returns whether all containers that had to be killed have terminated; no container may start before
+   */
   async #killContainers({ pod, results, signal }: Run, actions: PodActions): Promise<boolean> {
     const starting = namesToStart(pod, actions);
     const outcomes = await Promise.all(
@@ -316,7 +321,10 @@ export class PodReconciler {
     return outcomes.every((ok) => ok);
   }
 
-  /** Removes all records in order, so that all containers are restarted. Their logs stay until the pod is gone. */
+  /**
+   * Removes all records in order, so that all containers are restarted. The logs of the containers are kept until the
+   * pod is removed.
+   */
   async #reset({ pod, results, signal }: Run, { containersToReset }: PodActions): Promise<boolean> {
     const { killer, remover, logger } = this.#components;
     for (const { id, name, kill, neverRan } of containersToReset) {
@@ -372,7 +380,10 @@ export class PodReconciler {
     await Promise.all(surplusInitContainers(pod, status.containers, newSandbox).map(prune));
   }
 
-  /** @returns whether the pod's claims are prepared; no sandbox or container of the pod may start before */
+  /**
+   * Prepares the pod's ResourceClaims.
+   * @returns whether the claims are prepared; no sandbox or container of the pod may start before
+   */
   async #prepareClaims({ pod, results, signal }: Run): Promise<boolean> {
     const { claims, recorder } = this.#components;
     try {
@@ -448,7 +459,8 @@ export class PodReconciler {
     try {
       const podIps = await sandboxes.ips(pod, sandboxId, signal);
       this.#components.onSandboxReady(pod);
-      // Only leftovers of an earlier sandbox could conflict with the containers.
+      // The new sandbox has no other containers, so only containers of an earlier sandbox could conflict with those
+      // that start now.
       const empty = sandbox.fresh && status.sandboxes.length === 0 && status.containers.length === 0;
       return { sandboxId, sandboxConfig, empty, podIps: pod.spec.hostNetwork ? status.ips : podIps };
     } catch (err) {

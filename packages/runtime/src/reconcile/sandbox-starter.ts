@@ -38,7 +38,7 @@ export class SandboxStarter {
 
   /**
    * Runs a pod's sandbox, or finds the one that an earlier call with a lost response created.
-   * @returns its ID, and whether this call created it, so that it must be empty
+   * @returns the sandbox's ID, and whether this call created the sandbox, so that the sandbox must be empty
    */
   async run(
     pod: Pod,

@@ -14,7 +14,10 @@ export type SyncAction =
 /** One step of a sync of {@link PodRuntime}. */
 export type RuntimeSyncResult = SyncResult<SyncAction>;
 
-/** Outcome of a sync of {@link PodRuntime}. The error has `retryAtMs` if the sync only has to wait until this time. */
+/**
+ * Outcome of a sync of {@link PodRuntime}. The error has `retryAtMs` if all failures are waits, such as a back-off, of
+ * which the first ends at this time.
+ */
 export type RuntimePodSyncResult = PodSyncResult<SyncAction, PodRuntimeError>;
 
 /** Collects the results of one sync. */
@@ -27,7 +30,7 @@ export class SyncResults {
     this.#results.push(error === undefined ? { action, target } : { action, target, error });
   }
 
-  /** Records a failure that belongs to no step. Only the first such failure is kept. */
+  /** Records a failure that belongs to no step. Only the first failure without a step is kept. */
   fail(failure: Error): void {
     this.#failure ??= failure;
   }
@@ -51,7 +54,7 @@ export class SyncResults {
       messages.push(`failed to "${action}" for "${target}" with ${error.reason}: ${JSON.stringify(error.message)}`);
     }
     const message = messages.length === 1 ? messages.join() : `[${messages.join(', ')}]`;
-    // If anything else failed too, the caller's own back-off applies.
+    // A retry time is returned only if every failure has one. Otherwise the caller's own back-off applies.
     const instants = failures.flatMap(({ retryAtMs }) => retryAtMs ?? []);
     const onlyWaits = this.#failure === undefined && instants.length === failures.length;
     return {

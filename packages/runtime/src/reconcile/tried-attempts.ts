@@ -24,8 +24,8 @@ export function isNameTaken(err: unknown): boolean {
 
 /**
  * Attempt numbers that were tried without success and that no container record shows, by container. A CreateContainer
- * may complete after its response was lost; its successor uses the same number, so that the runtime rejects one of them
- * (C1). A number is skipped only if its name stays taken, or its container cannot be removed, for five minutes
+ * may complete after its response was lost; the next creation uses the same number, so that the runtime rejects one of
+ * the two (C1). A number is skipped only if its name stays taken, or its container cannot be removed, for five minutes
  * (containerd#4604, cri-o#9097).
  */
 export class TriedAttempts {
@@ -36,7 +36,10 @@ export class TriedAttempts {
     this.#clock = clock;
   }
 
-  /** @param container '' for the pod's sandbox */
+  /**
+   * Returns the attempt number that was last tried without success; `undefined` if there is none.
+   * @param container '' for the pod's sandbox
+   */
   get(podUid: string, container: string): number | undefined {
     return this.#tried.get(`${podUid}/${container}`)?.attempt;
   }
@@ -53,7 +56,7 @@ export class TriedAttempts {
     if (known === undefined || known < attempt) this.#tried.set(`${podUid}/${container}`, { attempt });
   }
 
-  /** Records that a container or name with this number blocks the creation and cannot be removed. */
+  /** Records that a container or name with this attempt number blocks the creation and cannot be removed. */
   inTheWay(podUid: string, container: string, attempt: number): void {
     const key = `${podUid}/${container}`;
     const known = this.#tried.get(key);

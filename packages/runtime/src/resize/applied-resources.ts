@@ -15,7 +15,7 @@ import {
 export interface AppliedResources {
   appliedToContainer(uid: string, name: string): ResourceRequirements | undefined;
   appliedToPod(uid: string): ResourceRequirements | undefined;
-  /** Resolves when the value is on disk. */
+  /** Records the resources that were applied to a container. Resolves when the record is on disk. */
   containerApplied(uid: string, name: string, resources: ResourceRequirements): Promise<void>;
   podApplied(uid: string, resources: ResourceRequirements): Promise<void>;
 }
@@ -59,7 +59,8 @@ export function adoptedResources(
 ): ResourceRequirements {
   const desired = cpuMemory(container.resources, pod.spec.resources);
   const { cpuRequestMilli: request, cpuLimitMilli: limit, memoryLimitBytes } = reported ?? {};
-  // The kernel's values are coarser than millicores.
+  // Requests and limits are compared after conversion to CPU shares and quotas, because the kernel's values are coarser
+  // than millicores.
   const sameRequest = request === undefined || milliCpuToShares(request) === milliCpuToShares(desired.cpuRequestMilli);
   const sameLimit =
     limit === undefined || milliCpuToQuotaUs(limit, periodUs) === milliCpuToQuotaUs(desired.cpuLimitMilli, periodUs);

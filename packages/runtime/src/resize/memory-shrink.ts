@@ -23,8 +23,8 @@ export function shrinkingContainers(updates: readonly ContainerUpdate[]): Readon
 
 /**
  * Returns why memory limits cannot be decreased now: the pod or a container uses more and would be OOM killed
- * (`validateMemoryResizeAction` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Returns `undefined` if they can.
- * For a container, upstream's message shows the pod's usage.
+ * (`validateMemoryResizeAction` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). Returns `undefined` if the limits
+ * can be decreased. For a container, upstream's message shows the pod's usage.
  */
 export function shrinkProblem({ podBytes, containers }: ShrinkingMemory, stats: PodSandboxStats): string | undefined {
   const problems: string[] = [];

@@ -26,13 +26,13 @@ import { type GroupResources, groupAfter, memoryShrinks, type ResizeStep, resize
 /** Pod cgroups, for resizes. Implemented by package `cm-cgroups`. */
 export interface ResizableGroups {
   /**
-   * Returns the desired values.
+   * Returns the desired values of the pod's cgroup.
    * @param pod the pod with its allocated resources
    */
   wanted(pod: Pod): GroupResources;
-  /** Returns the current values. */
+  /** Returns the current values of the pod's cgroup. */
   limits(pod: Pod, signal: AbortSignal): Promise<GroupResources>;
-  /** Returns whether the values last set differ from the desired ones. */
+  /** Returns whether the values last set in the pod's cgroup differ from the desired ones. */
   differs(pod: Pod): boolean;
   update(pod: Pod, signal: AbortSignal, set: GroupResources): Promise<void>;
 }
@@ -138,7 +138,7 @@ export class PodResizer {
       ...(group && memoryShrinks(group.held, group.wanted) && { podBytes: group.wanted.memoryBytes ?? 0 }),
     };
     const shrinks = shrinking.containers.size > 0 || 'podBytes' in shrinking;
-    // In a sandbox that is not created yet, no process uses memory.
+    // The usage is not checked if the sandbox is not created yet, because no process uses memory then.
     if (shrinks && !actions.createSandbox) await this.#checkUsage(pod, actions.sandboxId, shrinking, signal);
     const plan = { updates, updatePodResources, updatePodLevelResources, ...(group && { group }) };
     const steps = resizeSteps(plan);
@@ -239,7 +239,7 @@ export class PodResizer {
   }
 }
 
-/** Returns the pod-level resources with one resource as allocated. */
+/** Returns the pod-level resources `before` with the amounts of one resource replaced by those in `granted`. */
 function mergedResource(
   before: ResourceRequirements | undefined,
   granted: ResourceRequirements | undefined,

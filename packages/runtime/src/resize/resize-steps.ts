@@ -15,11 +15,14 @@ export interface GroupResources {
 export type ResizeStep =
   | { readonly kind: 'group'; readonly resource: ResizedResource; readonly set: GroupResources }
   | { readonly kind: 'containers'; readonly resource: ResizedResource }
-  /** The pod-level value of this resource has been applied and is recorded. */
+  /** Records the pod-level value of this resource, which has been applied. */
   | { readonly kind: 'podLevel'; readonly resource: ResizedResource };
 
 export interface ResizePlan {
-  /** Absent if the runtime chooses the cgroups of pods, so there is no cgroup to change. */
+  /**
+   * Current and desired values of the pod's cgroup; absent if the runtime chooses the cgroups of pods, so there is no
+   * cgroup to change.
+   */
   readonly group?: { readonly held: GroupResources; readonly wanted: GroupResources };
   readonly updates: Readonly<Record<ResizedResource, readonly ContainerUpdate[]>>;
   /** Whether the cgroup is updated although no container is, because a container is or was restarted for the resize. */
@@ -28,10 +31,11 @@ export interface ResizePlan {
 }
 
 /**
- * Returns the steps of a resize: memory first, then CPU. For each, the cgroup grows before its containers and shrinks
- * after them; its limit grows before its request and shrinks after it (`doPodResizeAction` in
- * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). A limit that is no longer desired is kept (k/k#128675). Upstream
- * compares "no limit" by the number that the kernel uses for it; here it is above all other values.
+ * Returns the steps of a resize: memory first, then CPU. For each resource, the pod's cgroup grows before its
+ * containers and shrinks after them; the limit of the cgroup grows before its CPU shares and shrinks after them
+ * (`doPodResizeAction` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). A limit that is no longer desired is kept
+ * (k/k#128675). Upstream compares "no limit" by the number that the kernel uses for it; here "no limit" is above all
+ * other values.
  */
 export function resizeSteps(plan: ResizePlan): readonly ResizeStep[] {
   const { group, updates, updatePodResources, updatePodLevelResources } = plan;
@@ -63,7 +67,7 @@ interface GroupChange {
   readonly set: GroupResources;
 }
 
-/** Returns the changes, the limit before the request. */
+/** Returns the changes of the cgroup for one resource, the limit before the CPU shares. */
 function groupChanges(resource: ResizedResource, held: GroupResources, wanted: GroupResources): readonly GroupChange[] {
   if (resource === 'memory')
     return limitChange(held.memoryBytes, wanted.memoryBytes, (memoryBytes) => ({ memoryBytes }));

@@ -5,9 +5,9 @@ type Placed = Pick<RuntimeContainerStatus, 'id' | 'sandboxId'>;
 
 /**
  * Sandboxes of the containers that this kubelet has seen, by pod. The sandbox IDs are kept when the runtime has removed
- * the record of a container. Without the ID, only times show whether an init container has completed in the pod's
- * current sandbox (C3), and the clock may have been set since. Of each container name, the last attempt that has run is
- * kept.
+ * the record of a container. Without the sandbox ID, only times show whether an init container has completed in the
+ * pod's current sandbox (C3), and the clock may have been set since. Of each container name, the last attempt that has
+ * run is kept.
  */
 export class ContainerSandboxes {
   readonly #byPod = new Map<string, Map<string, Placed>>();
@@ -17,7 +17,7 @@ export class ContainerSandboxes {
     return this.#byPod.size;
   }
 
-  /** Adds what a status of a pod shows. A pod without a sandbox is forgotten. */
+  /** Records the sandbox of each container in a status of a pod. A pod without a sandbox is dropped. */
   seen(podUid: string, sandboxes: readonly unknown[], containers: readonly RuntimeContainerStatus[]): void {
     if (sandboxes.length === 0) this.forget(podUid);
     const started = containers.filter(({ state, sandboxId }) => state !== 'created' && sandboxId !== '');
@@ -43,7 +43,7 @@ export class ContainerSandboxes {
     return new Map(known.filter(({ id }) => !ids.has(id)).map(({ id, sandboxId }) => [id, sandboxId]));
   }
 
-  /** Forgets a pod that is gone. */
+  /** Drops the containers of a pod that no longer exists. */
   forget(podUid: string): void {
     this.#byPod.delete(podUid);
   }

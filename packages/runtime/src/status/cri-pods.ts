@@ -35,7 +35,7 @@ export interface CriPods {
 
 /**
  * Creates a read-only view of a runtime's pods through CRI: `new Pleg({ runtime: criPods(cri), cache })`. A
- * `PodRuntime` does not need it.
+ * `PodRuntime` reads pods itself and does not need this view.
  * @param components clock, and file system for termination messages. Default: those of the machine
  */
 export function criPods(
@@ -117,6 +117,6 @@ export interface ContainerNews {
   readonly containerId: string;
   readonly podName: string;
   readonly podNamespace: string;
-  /** Wall clock of the runtime. */
+  /** Time of the event, by the runtime's wall clock. */
   readonly createdAtMs: number;
 }

@@ -29,8 +29,8 @@ export interface PodStatusReaderComponents {
   readonly cri: Pick<RuntimeService, 'listPodSandbox' | 'podSandboxStatus' | 'listContainers' | 'containerStatus'>;
   readonly fs: Pick<FileSystem, 'open' | 'openBeneath'>;
   /**
-   * Access to files on volumes, to which a container may write its termination message. Their file systems may hang.
-   * Absent if all file systems respond.
+   * Access to files on volumes, to which a container may write its termination message. The file systems of volumes may
+   * hang. Absent if no file system can hang.
    */
   readonly foreignFiles?: Pick<ForeignFiles, 'lstat'> | undefined;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -47,33 +47,34 @@ export class PodStatusReader {
   readonly #components: PodStatusReaderComponents;
   readonly #rootDirectory: string;
   /**
-   * Ready sandboxes with addresses, by pod and ID. They are cached, because nothing about them changes until they are
-   * no longer ready.
+   * Ready sandboxes with addresses, by pod and ID. These sandboxes are cached, because nothing about them changes until
+   * they are no longer ready.
    */
   readonly #ready = new Map<string, ReadonlyMap<string, RuntimeSandboxStatus>>();
   /** UIDs of the pods that a list by label shows incompletely. */
   readonly #beyondLabels = new Set<string>();
 
   /**
-   * Exited containers with their final message, by pod and ID. They are cached, because nothing about them changes any
-   * more.
+   * Exited containers with their final message, by pod and ID. These containers are cached, because nothing about them
+   * changes any more.
    */
   readonly #ended = new Map<string, Map<string, RuntimeContainerStatus>>();
   readonly #placed = new ContainerSandboxes();
 
-  /** @param options the kubelet's root directory; files below it that belong to a container are not on a volume */
+  /** @param options the kubelet's root directory: files of containers below this directory are not on a volume */
   constructor(components: PodStatusReaderComponents, { rootDirectory = '' }: { readonly rootDirectory?: string } = {}) {
     this.#components = components;
     this.#rootDirectory = rootDirectory;
   }
 
   /**
+   * Reads the runtime status of one pod.
    * @throws CriError
    * @throws PodRuntimeError `BadAnswer`
    */
   async read(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
     const { cri, clock } = this.#components;
-    // The status is at least as new as this time.
+    // The runtime is queried after this time, so the status is at least as new.
     const observedAtMs = clock.monotonic();
     const whole = this.#beyondLabels.has(uid);
     const request = whole ? {} : { filter: { labelSelector: { [criLabels.podUid]: uid } } };
@@ -82,7 +83,8 @@ export class PodStatusReader {
       cri.listContainers(request, signal),
     ]);
     if (whole && !podsBeyondLabels(listed, containers).has(uid)) this.#beyondLabels.delete(uid);
-    // If such a sandbox were ignored, its containers would seem to have no sandbox and would be killed.
+    // A sandbox without an ID or a pod UID fails the read: if it were ignored, its containers would seem to have no
+    // sandbox and would be killed.
     const isNameless = ({ id, metadata }: PodSandbox): boolean => id === '' || !metadata?.uid;
     if (listed.some((sandbox) => isNameless(sandbox) && (!whole || sandbox.labels[criLabels.podUid] === uid))) {
       throw new PodRuntimeError('BadAnswer', `a sandbox of pod ${uid} is listed without ID or metadata`);
@@ -109,7 +111,10 @@ export class PodStatusReader {
     for (const uid of podsBeyondLabels(sandboxes, containers)) this.#beyondLabels.add(uid);
   }
 
-  /** Like {@link listed}, for a sandbox from an event, whose pod may never have been in a list. */
+  /**
+   * Records whether a list by label shows the pod of a sandbox incompletely, like {@link listed}. The sandbox comes
+   * from an event, and its pod may never have been in a list.
+   */
   eventReceived(sandbox: Pick<PodSandboxStatus, 'metadata' | 'labels'>): void {
     const { uid = '' } = sandbox.metadata ?? {};
     if (uid !== '' && parseContainerLabels(sandbox.labels).podUid !== uid) this.#beyondLabels.add(uid);
@@ -134,7 +139,7 @@ export class PodStatusReader {
     return this.#placed.of(uid, containerId);
   }
 
-  /** Forgets the state of a pod that is gone. */
+  /** Drops the cached state of a pod that no longer exists. */
   forget(uid: string): void {
     this.#placed.forget(uid);
     this.#ready.delete(uid);

@@ -11,7 +11,7 @@ import { containerIdentity, containerState, criTimeMs, newestContainersFirst, ne
 
 /**
  * Groups the runtime's lists by pod, newest pods and parts first. A container without labels belongs to the pod of its
- * sandbox. Entries without an ID or a pod are omitted.
+ * sandbox. Sandboxes and containers without an ID or a pod are omitted.
  */
 export function toRuntimePods(sandboxes: readonly PodSandbox[], containers: readonly Container[]): RuntimePod[] {
   const pods = new Map<string, PodParts>();
@@ -42,7 +42,8 @@ export function toRuntimePods(sandboxes: readonly PodSandbox[], containers: read
 
 /**
  * Returns the UIDs of pods that a list filtered by the kubelet's label shows incompletely, because another tool such as
- * crictl created some of their parts. To read one of these pods, everything must be listed.
+ * crictl created some of their parts. To read one of these pods, the runtime must be asked for all sandboxes and
+ * containers.
  */
 export function podsBeyondLabels(
   sandboxes: readonly PodSandbox[],
@@ -68,7 +69,7 @@ interface PodParts {
   readonly namespace: string;
   readonly sandboxes: RuntimeSandbox[];
   readonly containers: RuntimeContainer[];
-  /** Sources by the ID of the sandbox that names them. */
+  /** Sources of the pod (file, HTTP or API), by the ID of the sandbox whose annotation names the source. */
   readonly sources: Map<string, PodSource | undefined>;
 }
 

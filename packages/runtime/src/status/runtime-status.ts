@@ -1,7 +1,7 @@
 import type { RuntimeService } from '@node-agent/cri-client';
 import { PodRuntimeError } from '../errors.ts';
 
-/** One condition of the runtime. */
+/** Condition of the runtime, such as `RuntimeReady`. */
 export interface RuntimeCondition {
   readonly ok: boolean;
   readonly reason: string;
@@ -10,7 +10,7 @@ export interface RuntimeCondition {
 
 /** A runtime handler. */
 export interface RuntimeHandlerInfo {
-  /** '' for the default handler. */
+  /** Name of the runtime handler; '' for the default handler. */
   readonly name: string;
   readonly recursiveReadOnlyMounts: boolean;
   readonly userNamespaces: boolean;

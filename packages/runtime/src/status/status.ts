@@ -62,8 +62,8 @@ const START_ERROR = 'StartError';
 
 /**
  * Returns whether a container that the runtime reports as exited never started, because the StartContainer call was
- * interrupted, for example when the kubelet died. This is no failure of the container: it has not run, and restart
- * policies do not apply.
+ * interrupted, for example when the kubelet died. An interrupted start is no failure of the container: the container
+ * has not run, and restart policies do not apply.
  */
 function isStartInterrupted({ state, reason, startedAt, message }: ContainerStatus): boolean {
   return (
@@ -108,7 +108,7 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
     finishedAtMs: exited ? criTimeMs(status.finishedAt) : 0,
     exitCode: exited ? status.exitCode : 0,
     image: status.image?.image ?? '',
-    // The reference with its digest, not the ID on this node: this is the API's image ID.
+    // The API's `imageID` is the image reference with its digest, not the ID of the image on this node.
     imageId: status.imageRef || status.imageId,
     hash,
     restartCount,
@@ -125,8 +125,8 @@ export function toContainerStatus(status: ContainerStatus, sandboxId: string): R
 export function toSandboxStatus(status: PodSandboxStatus): RuntimeSandboxStatus {
   const hostNetwork = status.linux?.namespaces?.options?.network === NamespaceMode.NODE;
   const ips = sandboxIps(status);
-  // If the reported address is unreadable, a new sandbox would not get a better one, so this is no reason to replace
-  // the sandbox.
+  // Only a missing address is a reason to replace the sandbox. An unreadable address is not, because a new sandbox
+  // would not get a better one.
   const lacksAddress = status.network?.ip === '';
   return {
     id: status.id,

@@ -8,7 +8,7 @@ import { tailOfCriLog } from './cri-log-tail.ts';
 
 /** Maximum size of a termination message: the last 4 KiB of the file. */
 const MAX_MESSAGE_BYTES = 4096;
-/** Maximum size of the log that replaces it: the last 80 lines, at most 2 KiB. */
+/** Maximum size of the end of the log that replaces a termination message: 80 lines, at most 2 KiB. */
 const MAX_LOG_LINES = 80;
 const MAX_LOG_BYTES = 2048;
 
@@ -26,7 +26,8 @@ type Files = Pick<FileSystem, 'open' | 'openBeneath'>;
 /**
  * Returns the termination message of an exited container, read from its termination message file. If the file is empty,
  * the policy is `FallbackToLogsOnError` and the container failed, returns the end of the log. If the message cannot be
- * read, the result says so (`convertToKubeContainerStatus` in `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
+ * read, the result contains the error (`convertToKubeContainerStatus` in
+ * `pkg/kubelet/kuberuntime/kuberuntime_container.go`).
  * @param answers rejects if the file system of the message file, which may be a volume, does not respond; the file is
  * then not read (W6)
  */
@@ -59,7 +60,7 @@ export async function readTerminationMessage(
 
 /**
  * Returns whether the result of {@link readTerminationMessage} is final. An exited container writes no more. However,
- * its log may still be on the way to disk, and an unreadable message may become readable.
+ * the end of the container's log may not be on disk yet, and an unreadable message may become readable.
  */
 export function isFinalMessage(message: string, { annotations, exitCode }: ContainerStatus): boolean {
   const { terminationMessagePolicy } = parseContainerAnnotations(annotations);
@@ -75,7 +76,8 @@ export function joinMessages(fromRuntime: string, fromContainer: string): string
 async function readLogTail(fs: Files, path: string): Promise<string> {
   try {
     for (let window = FIRST_LOG_WINDOW_BYTES; ; window *= 4) {
-      // Links are followed, because some runtimes create them. Anything but a regular file is not opened.
+      // Symbolic links to a log are followed, because some runtimes create them. A log that is not a regular file is
+      // not opened.
       const { bytes, fromStart } = await readTail(await fs.open(path, 'r'), window);
       const tail = tailOfCriLog(bytes, fromStart, MAX_LOG_LINES, MAX_LOG_BYTES);
       if (tail.complete || window >= LAST_LOG_WINDOW_BYTES) return tail.text;
@@ -85,7 +87,10 @@ async function readLogTail(fs: Files, path: string): Promise<string> {
   }
 }
 
-/** The file may be on a volume, where a container may have replaced it by anything (W5). */
+/**
+ * Reads the end of a termination message file. The file may be on a volume, where a container may have replaced it by
+ * anything (W5).
+ */
 async function readMessage(fs: Files, path: string): Promise<Tail> {
   return await readTail(await fs.openBeneath(dirname(path), basename(path)), MAX_MESSAGE_BYTES);
 }

@@ -219,7 +219,7 @@ describe('the security context of a container', () => {
       '/var/lib/kubelet/seccomp/a/b.json',
     ],
   ])(
-    'the seccomp profile for pod %j, container %j, seccompDefault %s',
+    'for pod profile %j, container profile %j and seccompDefault %s, the seccomp profile has type $3 and path "$4"',
     (pods, own, seccompDefault, profileType, localhostRef) => {
       const container = makeContainer(own ? { securityContext: { seccompProfile: own } } : {});
       const pod = makePod(pods ? { securityContext: { seccompProfile: pods } } : {});
@@ -240,7 +240,7 @@ describe('the security context of a container', () => {
     [undefined, 'runtime/default', RuntimeDefault, '', 'runtime/default'],
     [undefined, 'nonsense', Localhost, 'pods', 'localhost/pods'],
   ])(
-    'the AppArmor profile for container %j, annotation %s',
+    'for container field %j and annotation %s, the AppArmor profile is $4',
     (own, value, profileType, localhostRef, apparmorProfile) => {
       const container = makeContainer(own ? { securityContext: { appArmorProfile: own } } : {});
       const pods = { type: 'Localhost', localhostProfile: 'pods' };

@@ -19,7 +19,7 @@ function resourcesOf(
   return containerResources(pod, container, 'main', { ...resourceSettings, ...settings });
 }
 
-describe('CPU and memory', () => {
+describe("CPU and memory values of a container's cgroup", () => {
   it('the CPU request of a container defaults to its limit', () => {
     expect(resourcesOf({ limits: { cpu: '2' } })).toMatchObject({ cpuShares: 2048, cpuQuota: 200_000 });
     expect(resourcesOf({ requests: { cpu: '0' }, limits: { cpu: '2' } })).toMatchObject({ cpuShares: 2 });
@@ -64,7 +64,7 @@ describe('oomScoreAdjust', () => {
       750,
     ],
     ['a pod with pod-level requests', request('1Gi'), { resources: { requests: { memory: '3Gi' } } }, 625],
-  ])('the oom_score_adj of %s', (_, fields, spec, score) => {
+  ])('the oom_score_adj of %s is $3', (_, fields, spec, score) => {
     const container = makeContainer(fields);
     const pod = makePod({ containers: [container], ...spec });
     expect(oomScoreAdjust(pod, container, 'main', 8 * GI)).toBe(score);
@@ -92,7 +92,7 @@ describe('oomScoreAdjust', () => {
   });
 });
 
-describe('huge pages', () => {
+describe('huge page limits of a container', () => {
   it('huge pages of every size are limited, to zero if none are requested', () => {
     expect(resourcesOf({ limits: { 'hugepages-2Mi': '100Mi' } }).hugepageLimits).toEqual([
       { pageSize: '2MB', limit: 100 * 2 ** 20 },
@@ -120,7 +120,7 @@ describe('huge pages', () => {
   });
 });
 
-describe('swap', () => {
+describe('swap limit of a container', () => {
   const burstable = { requests: { memory: '2Gi' }, limits: { memory: '4Gi' } };
   const limited: Partial<ResourceSettings> = { swapControllerAvailable: true, swapBehavior: 'LimitedSwap' };
 
@@ -137,7 +137,7 @@ describe('swap', () => {
     ],
     ['none for critical pods', burstable, limited, { priority: 2_000_000_000 }, '0'],
     ["none if the request exceeds the node's memory", { requests: { memory: '9Gi' } }, limited, {}, '0'],
-  ])('the swap of a container: %s', (_, resources, settings, spec, limit) => {
+  ])('the swap limit of a container is $4 bytes: %s', (_, resources, settings, spec, limit) => {
     expect(resourcesOf(resources, settings, spec).unified).toEqual({ 'memory.swap.max': limit });
   });
 
@@ -148,7 +148,7 @@ describe('swap', () => {
   });
 });
 
-describe('memory QoS', () => {
+describe('memory QoS of a container', () => {
   const memoryQos = { throttlingFactor: 0.9, allocatableMemoryBytes: 4 * GI, pageSizeBytes: 4096 };
   const tiered = { memoryQos: { ...memoryQos, reservationPolicy: 'TieredReservation' } } as const;
   const none = { memoryQos: { ...memoryQos, reservationPolicy: 'None' } } as const;
@@ -169,13 +169,13 @@ describe('memory QoS', () => {
       { 'memory.min': '0', 'memory.low': '0', 'memory.high': '2040107008' },
     ],
     [
-      'no limit: the node is the limit',
+      "without a limit, the node's memory counts as the limit",
       { requests: { memory: '1Gi' } },
       tiered,
       { 'memory.low': String(GI), 'memory.high': '3972841472' },
     ],
     ['a BestEffort container', {}, tiered, { 'memory.min': '0', 'memory.low': '0' }],
-  ])('memory.min and memory.high of a container: %s', (_, resources, settings, unified) => {
+  ])('memory QoS files of a container (%s): $3', (_, resources, settings, unified) => {
     expect(resourcesOf(resources, settings).unified).toEqual(unified);
     expect(resourcesOf(resources, { ...settings, cgroupVersion: 1 }).unified).toEqual({});
   });

@@ -44,7 +44,7 @@ describe('variablesOfFile', () => {
     ["A='x\ny' z", 'at line 2: unexpected content after closing quote'],
     ["\nA='x\ny\n", 'starting at line 2: unclosed single quote'],
     ["A='", 'starting at line 1: unclosed single quote'],
-  ])('refuses the environment file %j', (text, message) => {
+  ])('refuses the environment file %j: %s', (text, message) => {
     expect(() => variableOfFile(text, 'K')).toThrow(
       `couldn't parse env file: invalid environment variable format ${message}`,
     );

@@ -124,7 +124,8 @@ describe('makeEnvironment', () => {
       V3: 'a',
     });
     expect(reads).toBe(1);
-    // The malformed line is after the requested keys, so it was not reached; a request for another key fails each time.
+    // The malformed line comes after the requested keys and was not reached. Each request for a key that is not in the
+    // lines before it fails.
     expect(() => environmentOf({ env: variables }, { files })).toThrow("at line 3: missing '='");
   });
 
@@ -173,7 +174,7 @@ describe('makeEnvironment', () => {
     ['status.podIPs', '10.0.0.5,fd00::5'],
     ['status.hostIP', '192.168.0.1'],
     ['status.hostIPs', '192.168.0.1,fd00::1'],
-  ])('the variable with fieldRef %s has the expected value', (fieldPath, value) => {
+  ])('the variable with fieldRef %s has the value %j', (fieldPath, value) => {
     expect(environmentOf({ env: [{ name: 'V', valueFrom: { fieldRef: { fieldPath } } }] })).toEqual({ V: value });
   });
 
@@ -185,7 +186,7 @@ describe('makeEnvironment', () => {
     ["metadata.labels['A/b']", 'v1', "invalid key subscript in metadata.labels['A/b']"],
     ["metadata.labels['a/b/c']", 'v1', 'invalid key subscript'],
     ['metadata.name', 'v2', 'unsupported pod version: v2'],
-  ])('refuses a variable with fieldRef %s of API version %s', (fieldPath, apiVersion, message) => {
+  ])('refuses a variable with fieldRef %s of API version %s: %s', (fieldPath, apiVersion, message) => {
     expect(() => podFieldValue(pod, fieldPath, context, apiVersion)).toThrow(message);
   });
 
@@ -207,7 +208,7 @@ describe('makeEnvironment', () => {
     [{ resource: 'limits.cpu', containerName: 'other' }, '2'],
     [{ resource: 'limits.memory', containerName: 'other' }, String(8 * 2 ** 30)],
     [{ resource: 'limits.memory', containerName: 'init' }, '0'],
-  ])('the variable with resourceFieldRef %j has the expected value', (resourceFieldRef, value) => {
+  ])('the variable with resourceFieldRef %j has the value %s', (resourceFieldRef, value) => {
     const env = [{ name: 'V', valueFrom: { resourceFieldRef } }];
     expect(environmentOf({ resources: own, env })).toEqual({ V: value });
   });
@@ -228,7 +229,7 @@ describe('makeEnvironment', () => {
     [{ resource: 'limits.gpu' }, 'unsupported container resource : limits.gpu'],
     [{ resource: 'usage.cpu' }, 'unsupported container resource : usage.cpu'],
     [{ resource: 'limits.cpu', containerName: 'gone' }, 'container gone not found'],
-  ])('refuses a variable with resourceFieldRef %j', (resourceFieldRef, message) => {
+  ])('refuses a variable with resourceFieldRef %j: %s', (resourceFieldRef, message) => {
     expect(() => environmentOf({ env: [{ name: 'V', valueFrom: { resourceFieldRef } }] })).toThrow(message);
   });
 });

@@ -20,7 +20,7 @@ import { stopSignal, stopSignalName } from '../../src/config/stop-signal.ts';
 import { swapLimitBytes } from '../../src/config/swap.ts';
 import { containerContext, GI, makeContainer, makePod, resourceSettings, sandboxContext } from './fixtures.ts';
 
-describe('a container', () => {
+describe('CRI config of a container', () => {
   it("a container without declarations has the CRI's zero values", () => {
     const config = generateContainerConfig(makePod(), { name: 'app' }, 'main', 0, containerContext);
     expect(config).toMatchObject({
@@ -92,7 +92,7 @@ describe('a container', () => {
   });
 });
 
-describe('the environment', () => {
+describe('environment of a container', () => {
   const context: EnvironmentContext = {
     ...{ podIps: [], hostIps: ['192.0.2.1', '2001:db8::1'], nodeAllocatable: {} },
     // Returns a value for an empty object name only.
@@ -100,7 +100,7 @@ describe('the environment', () => {
   };
   const of = (container: object, pod = makePod()) => makeEnvironment(pod, makeContainer(container), context);
 
-  it('an environment source without a name counts as one with an empty name', () => {
+  it('an envFrom source without a name counts as a source with an empty name', () => {
     expect(of({ envFrom: [{ configMapRef: {} }] })).toEqual([{ name: 'key', value: 'configMap without a name' }]);
     expect(of({ envFrom: [{ secretRef: {} }] })).toEqual([{ name: 'key', value: 'secret without a name' }]);
     expect(of({ env: [{ name: 'A', valueFrom: { secretKeyRef: { key: 'key' } } }] })).toEqual([
@@ -150,7 +150,7 @@ describe('the environment', () => {
   test.each([
     ['limits.memory', '2'],
     ['limits.cpu', '3'],
-  ])('resourceFieldRef %s shows the pod-level limit if the container has none', (resource, value) => {
+  ])('resourceFieldRef %s shows the pod-level limit %s if the container has none', (resource, value) => {
     const limits = { memory: '2', cpu: '3' };
     const allocatable = { memory: '9', cpu: '9' };
     const pod = makePod({ resources: { limits } });
@@ -213,7 +213,7 @@ describe('numbers in the CRI config', () => {
       { cpuShares: 1022, cpuQuota: 0, cpuPeriod: 100_000, memoryLimitInBytes: 0 },
     ],
   ])(
-    'for a pod with the overhead %j and the cgroup %j the sandbox gets the overhead %j',
+    'a resize of a pod with the overhead %j and the cgroup values %j gives its sandbox the resources %j',
     (overhead, group, resources) => {
       const pod = makePod({ ...(overhead !== undefined && { overhead: overhead as Record<string, string> }) });
       expect(resizedSandboxResources(pod, group, resourceSettings).resources).toEqual(resources);
@@ -273,7 +273,7 @@ describe('numbers in the CRI config', () => {
     [2 ** 31, /invalid user id \(2147483648\).*between 0 and 2147483647, inclusive/],
     [-1, /invalid user id \(-1\)/],
     [0, /image will run as root/],
-  ])('user %d of an image counts as non-root: %s', (uid, message) => {
+  ])('runAsNonRoot rejects the user %d of an image: %s (undefined: accepts)', (uid, message) => {
     const container = makeContainer({ securityContext: { runAsNonRoot: true } });
     const verify = (): void => verifyRunAsNonRoot(makePod(), container, { uid });
     if (message === undefined) expect(verify).not.toThrow();
@@ -315,7 +315,7 @@ test('container ports that are equal after defaulting give one port mapping', ()
   ]);
 });
 
-test('the name of a log link is shortened to the longest file name', () => {
+test('the name of a log link is shortened to the maximum length of a file name', () => {
   const link = (name: string) => legacyLogLink('/l', name, 'ns', 'c', 'id');
   expect(link('p')).toBe('/l/p_ns_c-id.log');
   expect(link('p'.repeat(243)).length).toBe('/l/'.length + 255);

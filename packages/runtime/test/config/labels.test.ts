@@ -110,7 +110,7 @@ describe('labels and annotations', () => {
     expect(parseContainerVersion({})).toEqual({ hash: '', restartCount: 0 });
   });
 
-  it('reads a 64-bit hash without leading zeros, and the first attempt', () => {
+  it('reads a 64-bit hash without its leading zeros, and a restart count of 0', () => {
     const annotations = { [criAnnotations.hash]: '00123456789ABCDEF0', [criAnnotations.restartCount]: '0' };
     expect(parseContainerAnnotations(annotations)).toMatchObject({
       ...{ hash: '123456789abcdef0', restartCount: 0, malformed: [] },
@@ -131,12 +131,12 @@ describe('labels and annotations', () => {
     [criAnnotations.preStopHandler, '{'],
     [criAnnotations.ports, '{}'],
     [criAnnotations.ports, '[null]'],
-  ])('treats %s = %j as absent and names it as invalid', (key, value) => {
+  ])('treats the container annotation %s = %j as absent and lists its key as malformed', (key, value) => {
     const parsed = parseContainerAnnotations({ [key]: value });
     expect(parsed).toEqual({ ...parseContainerAnnotations({}), malformed: [key] });
   });
 
-  it('labels with names of object prototypes and missing maps cause no exception', () => {
+  it('labels named like properties of Object.prototype, and missing label maps, cause no exception', () => {
     expect(parseContainerLabels(Object.create({ 'io.kubernetes.pod.name': 'inherited' })).podName).toBe('');
     expect(parseContainerLabels(null).podUid).toBe('');
     expect(parseContainerAnnotations(undefined).restartCount).toBe(0);

@@ -50,10 +50,13 @@ describe('generateSandboxConfig', () => {
     [{ hostPID: true, shareProcessNamespace: true }, NamespaceMode.POD, NamespaceMode.NODE, NamespaceMode.POD],
     [{ shareProcessNamespace: true }, NamespaceMode.POD, NamespaceMode.POD, NamespaceMode.POD],
     [{ hostIPC: true }, NamespaceMode.POD, NamespaceMode.CONTAINER, NamespaceMode.NODE],
-  ])('the sandbox shares namespaces as requested by %j', (spec, network, pid, ipc) => {
-    const options = sandboxOf(makePod(spec)).linux?.securityContext?.namespaceOptions;
-    expect(options).toMatchObject({ network, pid, ipc, usernsOptions: { mode: NamespaceMode.NODE } });
-  });
+  ])(
+    'the sandbox of a pod with %j has the namespace modes %s (network), %s (PID) and %s (IPC)',
+    (spec, network, pid, ipc) => {
+      const options = sandboxOf(makePod(spec)).linux?.securityContext?.namespaceOptions;
+      expect(options).toMatchObject({ network, pid, ipc, usernsOptions: { mode: NamespaceMode.NODE } });
+    },
+  );
 
   it('refuses a pod with a user namespace if it has no ID mapping', () => {
     const pod = makePod({ hostUsers: false });
@@ -92,7 +95,7 @@ describe('generateSandboxConfig', () => {
   });
 
   it.each(['containers', 'initContainers', 'ephemeralContainers'] as const)(
-    'the sandbox is privileged if one of the %s is',
+    "the sandbox is privileged if one of the pod's %s is privileged",
     (list) => {
       const privileged = makeContainer({ name: 'p', securityContext: { privileged: true } });
       expect(sandboxOf(makePod({ [list]: [privileged] })).linux?.securityContext?.privileged).toBe(true);
@@ -105,7 +108,7 @@ describe('generateSandboxConfig', () => {
     );
   });
 
-  it('port mappings of a sandbox: the first port of a name counts, and address families are separate', () => {
+  it('a sandbox has one port mapping for each port name, and one for each host IP of an unnamed port', () => {
     const ports = [
       { name: 'http', containerPort: 80, hostPort: 8080, protocol: 'TCP' },
       { name: 'http', containerPort: 81 },

@@ -38,9 +38,19 @@ describe('values computed by the Go kubelet', () => {
       { cpuPeriod: 100_000, cpuQuota: 300_000, cpuShares: 1024, memoryLimitInBytes: 256 * MI },
     ],
     ['one CPU', cpu('1', '1'), undefined, { cpuPeriod: 100_000, cpuQuota: 100_000, cpuShares: 1024 }],
-    ['half a CPU of two', cpu('500m', '500m'), cpu('2', '2'), { cpuQuota: 50_000, cpuShares: 512 }],
-    ['one CPU of two, and no more', cpu('1', '2'), cpu('2', '2'), { cpuQuota: 200_000, cpuShares: 1024 }],
-    ['nothing of its own of two CPUs', {}, cpu('2', '2'), { cpuQuota: 200_000, cpuShares: 2048 }],
+    [
+      'request and limit of half a CPU in a pod with two CPUs',
+      cpu('500m', '500m'),
+      cpu('2', '2'),
+      { cpuQuota: 50_000, cpuShares: 512 },
+    ],
+    [
+      'request of one CPU in a pod with a limit of two CPUs',
+      cpu('1', '2'),
+      cpu('2', '2'),
+      { cpuQuota: 200_000, cpuShares: 1024 },
+    ],
+    ['no own request and limit in a pod with two CPUs', {}, cpu('2', '2'), { cpuQuota: 200_000, cpuShares: 2048 }],
   ])('container resources equal those of the Go kubelet: %s', (_title, resources, podResources, expected) => {
     const container = makeContainer({ resources });
     const pod = makePod({ containers: [container], ...(podResources && { resources: podResources }) });
@@ -56,7 +66,14 @@ describe('values computed by the Go kubelet', () => {
     ['no CPU request', undefined, '2', '0', { cgroupVersion: 1 }, { cpuQuota: 200_000, cpuShares: 2048, memory: 0 }],
     ['a CPU request of zero', '0', '2', '0', { cgroupVersion: 1 }, { cpuQuota: 200_000, cpuShares: 2, memory: 0 }],
     ['both', '1', '2', '128Mi', {}, { cpuQuota: 200_000, cpuShares: 1024, memory: 128 * MI, unified: oneKillsAll }],
-    ['both, one process', '1', '2', '128Mi', singleProcess, { cpuQuota: 200_000, cpuShares: 1024, memory: 128 * MI }],
+    [
+      'both, and an OOM kill of a single process',
+      '1',
+      '2',
+      '128Mi',
+      singleProcess,
+      { cpuQuota: 200_000, cpuShares: 1024, memory: 128 * MI },
+    ],
     [
       'no CPU request',
       undefined,
@@ -66,7 +83,7 @@ describe('values computed by the Go kubelet', () => {
       { cpuQuota: 200_000, cpuShares: 2048, memory: 0, unified: oneKillsAll },
     ],
   ])(
-    'the sum of resources equals that of the Go kubelet: %s',
+    'CPU quota, CPU shares and memory limit of a container equal those of the Go kubelet: %s',
     (_title, request, limit, memoryLimit, settings, expected) => {
       const requests = request === undefined ? {} : { cpu: request };
       const container = makeContainer({ resources: { requests, limits: { cpu: limit, memory: memoryLimit } } });
@@ -102,11 +119,11 @@ describe('values computed by the Go kubelet', () => {
     ['2 MiB', { 'hugepages-2Mi': '2Mi' }, {}, 2 ** 21, 0],
     ['1 GiB', { 'hugepages-1Gi': '2Gi' }, {}, 0, 2 ** 31],
     ['both', { 'hugepages-2Mi': '2Mi', 'hugepages-1Gi': '2Gi' }, {}, 2 ** 21, 2 ** 31],
-    ['a size that nobody can read', { 'hugepages-2MB': '2Mi', 'hugepages-1Gi': '2Gi' }, {}, 0, 2 ** 31],
+    ['a page size that cannot be parsed', { 'hugepages-2MB': '2Mi', 'hugepages-1Gi': '2Gi' }, {}, 0, 2 ** 31],
     ['2 MiB of the pod', {}, { 'hugepages-2Mi': '2Mi' }, 2 ** 21, 0],
     ['both of the pod', {}, { 'hugepages-2Mi': '2Mi', 'hugepages-1Gi': '2Gi' }, 2 ** 21, 2 ** 31],
     [
-      'the container before the pod',
+      'limits of the container, which take precedence over those of the pod',
       { 'hugepages-2Mi': '2Mi', 'hugepages-1Gi': '2Gi' },
       { 'hugepages-2Mi': '4Mi', 'hugepages-1Gi': '4Gi' },
       2 ** 21,
@@ -129,8 +146,8 @@ describe('values computed by the Go kubelet', () => {
     ['cgroup v1', { ...limited, cgroupVersion: 1 }, undefined, memory('1Gi', '2Gi'), 0],
     ['best effort', limited, 'BestEffort', memory('1Gi', '2Gi'), 0],
     ['guaranteed', limited, 'Guaranteed', memory('1Gi', '2Gi'), 0],
-    ['no memory', limited, 'Burstable', memory('0', '0'), 0],
-    ['request and limit the same', limited, 'Burstable', memory('100Mi', '100Mi'), 0],
+    ['no memory request', limited, 'Burstable', memory('0', '0'), 0],
+    ['equal request and limit', limited, 'Burstable', memory('100Mi', '100Mi'), 0],
     ['LimitedSwap', limited, 'Burstable', memory('1Gi', '2Gi'), GI / 8],
     ['LimitedSwap without a limit', limited, 'Burstable', memory('2Gi'), GI / 4],
     ['LimitedSwap without a request', limited, 'Burstable', {}, 0],
@@ -209,7 +226,7 @@ describe('oom_score_adj computed by the Go kubelet', () => {
       { a: 999 },
     ],
     ['a memory limit of 0', { containers: [main('a', { limits: { memory: '0' } })] }, 7_230_457_451, { a: 1000 }],
-    ['nothing', { containers: [main('a')] }, G4, { a: 1000 }],
+    ['no requests and limits', { containers: [main('a')] }, G4, { a: 1000 }],
     [
       'requests as limits',
       { containers: [main('a', { requests: { cpu: '5m', memory: '10G' }, limits: { cpu: '5m', memory: '10G' } })] },
@@ -217,12 +234,17 @@ describe('oom_score_adj computed by the Go kubelet', () => {
       { a: -997 },
     ],
     [
-      'half of the memory',
+      "a request of half of the node's memory",
       { containers: [main('a', { requests: { cpu: '5m', memory: '4000000000' }, limits: { memory: '10G' } })] },
       G8,
       { a: 500 },
     ],
-    ['all of the memory', { containers: [main('a', { requests: { cpu: '5m', memory: '7999999999' } })] }, G8, { a: 3 }],
+    [
+      "a request of almost all of the node's memory",
+      { containers: [main('a', { requests: { cpu: '5m', memory: '7999999999' } })] },
+      G8,
+      { a: 3 },
+    ],
     [
       'cluster-critical',
       { ...critical('system-cluster-critical', 2_000_000_000), containers: [main('a')] },
@@ -230,9 +252,14 @@ describe('oom_score_adj computed by the Go kubelet', () => {
       { a: 1000 },
     ],
     ['node-critical', { ...critical('system-node-critical', 2_000_001_000), containers: [main('a')] }, G4, { a: -997 }],
-    ['an eighth', { initContainers: [main('init', usual)], containers: [main('a', usual)] }, G8, { init: 875, a: 875 }],
     [
-      'a small sidecar',
+      "a request of an eighth of the node's memory",
+      { initContainers: [main('init', usual)], containers: [main('a', usual)] },
+      G8,
+      { init: 875, a: 875 },
+    ],
+    [
+      'a sidecar that requests less than the main container',
       {
         initContainers: [main('init', usual), sidecar('s', memory('400000000', eighthLimit))],
         containers: [main('a', usual)],
@@ -241,13 +268,13 @@ describe('oom_score_adj computed by the Go kubelet', () => {
       { init: 875, s: 875, a: 875 },
     ],
     [
-      'a sidecar as large',
+      'a sidecar that requests as much as the main container',
       { initContainers: [sidecar('s', usual)], containers: [main('a', usual)] },
       G8,
       { s: 875, a: 875 },
     ],
     [
-      'a big sidecar',
+      'a sidecar that requests more than the main container',
       { initContainers: [sidecar('s', memory('4000000000', eighthLimit))], containers: [main('a', usual)] },
       G8,
       { s: 500, a: 875 },
@@ -260,7 +287,7 @@ describe('oom_score_adj computed by the Go kubelet', () => {
       { a: -997, b: -997 },
     ],
     [
-      'a guaranteed pod of others',
+      'a guaranteed pod of containers that are not guaranteed',
       { resources: guaranteed, containers: [main('a', loose), main('b')] },
       G4,
       { a: -997, b: -997 },
@@ -273,7 +300,7 @@ describe('oom_score_adj computed by the Go kubelet', () => {
       { a: 750, b: 750 },
     ],
     [
-      'a burstable pod of others',
+      'a burstable pod of a guaranteed container and one without requests',
       { resources: burstable, containers: [main('a', exact), main('b')] },
       G4,
       { a: 625, b: 875 },
@@ -285,7 +312,7 @@ describe('oom_score_adj computed by the Go kubelet', () => {
       { s: 750, a: 750 },
     ],
     [
-      'a burstable pod with a sidecar as large',
+      'a burstable pod with a sidecar that requests as much as the main container',
       { resources: burstable, initContainers: [sidecar('s', usual)], containers: [main('a', usual)] },
       G4,
       { s: 750, a: 750 },
