@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { Pod } from '@node-agent/pod-spec';
 import { VolumeError } from '../errors.ts';
 
-/** Directories needed as mount points of other volumes: volume name to paths relative to the volume. */
+/** Directories in volumes that are mount points of other volumes: paths relative to the volume, by volume name. */
 export type NestedMounts = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
@@ -20,7 +20,7 @@ export function nestedMounts({
       const path = posix.resolve('/', mountPath).replace(/\/?$/, '/');
       mounted.set(path, (mounted.get(path) ?? new Set()).add(name));
     }
-    // In sorted order, each path follows its parent paths. A nested mount point belongs to the closest parent only.
+    // In sorted order, each path follows its parent paths. A nested mount point belongs only to its closest parent.
     const above: string[] = [];
     for (const path of [...mounted.keys()].sort()) {
       while (!path.startsWith(above.at(-1) ?? '')) above.pop();
