@@ -96,7 +96,7 @@ describe('block devices of a container', () => {
   it.each([
     ['true', 'r'],
     ['false', 'mrw'],
-  ])('a block device whose volume is read-only (%s) has the permissions %s', (name, permissions) => {
+  ])('a block device of a volume with readOnly %s has the permissions %s', (name, permissions) => {
     const device = { hostPath: `/links/${name}`, containerPath: '/dev/xvda', permissions };
     expect(devices(name, '/dev/xvda')).toEqual([device]);
   });

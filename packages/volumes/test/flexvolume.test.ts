@@ -158,18 +158,21 @@ describe('a flexVolume whose driver does not attach volumes', () => {
       "couldn't get secret default/s err: cannot get secret of type Opaque",
     ],
     ['that does not exist', undefined, `couldn't get secret default/s err: secrets "s" not found`],
-  ])('a flexVolume passes a secret %s to its driver, or its mount fails', async (_what, secret, why) => {
-    const { manager, programs, secrets, fs, signal } = await makeFlex();
-    if (secret) secrets.set('default/s', secret);
-    const mounting = manager.waitForAttachAndMount(flexPod('u1', { secretRef: { name: 's' } }), signal);
-    if (why === undefined) {
-      await mounting;
-      expect(JSON.parse(programs.calls.at(-1)?.[3] ?? '')).toMatchObject({ 'kubernetes.io/secret/key': 'dmFsdWU=' });
-      return;
-    }
-    expect((await errorOf(mounting)).message).toContain(why);
-    expect([programs.commands(), await fs.exists(`${POD_DIR}/data`)]).toEqual([['init'], false]);
-  });
+  ])(
+    'a flexVolume with a secret %s is mounted by its driver, or fails to mount with the error: $2',
+    async (_what, secret, why) => {
+      const { manager, programs, secrets, fs, signal } = await makeFlex();
+      if (secret) secrets.set('default/s', secret);
+      const mounting = manager.waitForAttachAndMount(flexPod('u1', { secretRef: { name: 's' } }), signal);
+      if (why === undefined) {
+        await mounting;
+        expect(JSON.parse(programs.calls.at(-1)?.[3] ?? '')).toMatchObject({ 'kubernetes.io/secret/key': 'dmFsdWU=' });
+        return;
+      }
+      expect((await errorOf(mounting)).message).toContain(why);
+      expect([programs.commands(), await fs.exists(`${POD_DIR}/data`)]).toEqual([['init'], false]);
+    },
+  );
 
   it('a flexVolume gets the fsGroup of its pod, unless the pod mounts it read-only', async () => {
     const { manager, programs, fs, signal } = await makeFlex();

@@ -65,7 +65,7 @@ it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
   expect(memoryVolumeBytes(podOf([], 'u1', spec), volume, allocatableBytes)).toBe(bytes);
 });
 
-it('tmpfs volumes that the kubelet fills (secrets, tokens) have no size limit', () => {
+it("the tmpfs size of a secret volume is limited by the node's allocatable memory", () => {
   expect(memoryVolumeBytes(podOf([]), { name: 'v', secret: {} }, 1000)).toBe(1000);
 });
 

@@ -273,7 +273,7 @@ describe("the topology of an in-tree persistent volume's CSI form", () => {
       volumeOf({ azureDisk: { diskName: 'd', diskURI: 'u' }, ...affinity([requirement(ZONE, 'a')]) }),
       [[requirement(ZONE, 'a')]],
     ],
-  ])('topology of the CSI form of an in-tree persistent volume: %s', (_what, volume, terms) => {
+  ])('the CSI form of an in-tree persistent volume has translated zones and regions: %s', (_what, volume, terms) => {
     expect(termsOf(csiForm(volume))).toEqual(terms);
   });
 });

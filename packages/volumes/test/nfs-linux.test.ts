@@ -60,7 +60,7 @@ describe.runIf(canMount)('NFS volumes with mount(8) and a fake mount.nfs, in a m
   });
   afterEach(() => rm(directory, { recursive: true }));
 
-  /** @returns what the program printed, and the helper's calls */
+  /** Runs {@link PROGRAM} in its namespace. @returns the output of the program, and the calls of the fake mount.nfs */
   async function run(server: string) {
     const script = 'mount --bind "$0/sbin" "$(readlink -f /sbin)" && exec "$1" --input-type=module -e "$2" "$3" "$4"';
     const root = join(directory, 'kubelet');

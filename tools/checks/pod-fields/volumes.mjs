@@ -43,7 +43,7 @@ const localBlock = [
   t.blocks,
   "a local block volume is mapped at upstream's paths without a node-level call, and removed with its pod",
 ];
-const devices = [t.mounts, 'a block device whose volume is read-only (%s) has the permissions %s'];
+const devices = [t.mounts, 'a block device of a volume with readOnly %s has the permissions %s'];
 const nfs = [t.nfs, "an NFS volume is mounted at upstream's path for each pod, once, and is removed with its pod"];
 const nfsProgram = [
   t.nfsProgram,
@@ -70,7 +70,7 @@ const inTree = [
   [t.migration, 'the inline volume %j becomes the persistent CSI volume %s'],
   [t.migration, 'an inline vSphere volume is shared by the pods of the node, in a directory whose name has no slashes'],
 ];
-const payload = [t.payload, 'missing keys of an optional volume are skipped'];
+const payload = [t.payload, 'only the existing keys if it is optional'];
 const filled = [
   t.projections,
   "configMap, secret, downward API and projected volumes are at upstream's paths and read-only in containers",
@@ -252,7 +252,10 @@ export const volumes = {
   ],
   FlexVolumeSource: [
     works('driver fsType options readOnly', flex),
-    works('secretRef', [t.flex, 'a flexVolume passes a secret %s to its driver, or its mount fails']),
+    works('secretRef', [
+      t.flex,
+      'a flexVolume with a secret %s is mounted by its driver, or fails to mount with the error: $2',
+    ]),
   ],
   FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', removed),
   GCEPersistentDiskVolumeSource: [migrated('fsType partition pdName readOnly')],
