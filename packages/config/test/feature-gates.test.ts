@@ -5,13 +5,13 @@ import { featureDependencies } from '../src/feature-gates/known-features.ts';
 import { resolveFeatureGates } from '../src/index.ts';
 import { file, load, refusal } from './memory-files.ts';
 
-describe('the known gates', () => {
+describe('known feature gates', () => {
   it('knows the feature gates of Kubernetes 1.36 with their defaults', () => {
     const count = (stage: string, on: boolean, locked: boolean): number =>
       featureNames.map(specOf).filter((spec) => spec[0] === stage && spec[1] === on && Boolean(spec[2]) === locked)
         .length;
     expect(featureNames).toHaveLength(240);
-    // AllAlpha and AllBeta are not among them.
+    // The group gates AllAlpha and AllBeta are not counted here.
     expect(count('Alpha', false, false)).toBe(49);
     expect(count('Beta', true, false)).toBe(88);
     expect(count('Beta', false, false)).toBe(11);

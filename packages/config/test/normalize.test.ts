@@ -39,7 +39,7 @@ describe('renderConfiguration', () => {
   });
 });
 
-describe('a size', () => {
+describe('sizes in a rendered configuration', () => {
   it.each([
     [0, '0'],
     [1, '1'],
@@ -97,7 +97,7 @@ describe('defaultConfiguration', () => {
   });
 });
 
-describe('paths', () => {
+describe('paths of configuration fields', () => {
   it.each([
     ['', 'a', 'a'],
     ['a', 'b', 'a.b'],
@@ -132,7 +132,7 @@ describe('closest', () => {
     ['maxPodzz', 'maxPods'],
     ['ort', 'port'],
     ['xxrt', undefined],
-    // Mistakes at the beginning and at the end of a name add up.
+    // Mistakes at the beginning and at the end of a name are added.
     ['portab', undefined],
     ['xxport', undefined],
     ['ortss', undefined],

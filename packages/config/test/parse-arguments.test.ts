@@ -91,7 +91,7 @@ describe('parseArguments', () => {
       fc.property(flags, (wanted) => {
         const argv = wanted.flatMap(([name, value, form]) => {
           if (form === 'apart') return [`--${name.replace('-', '_')}`, value];
-          // pflag takes "-v=" for the text "=", and "-v=x" for "x".
+          // pflag reads `-v=` as the value `=`, but `-v=x` as the value `x`.
           if (form === 'short' && name === 'v' && !value.startsWith('=')) return [`-v${value}`];
           return [`--${name}=${value}`];
         });

@@ -176,7 +176,7 @@ describe('--help', () => {
     }
   });
 
-  // The defaults of a command line without --config.
+  // This test expects the defaults of a command line without --config.
   it.each([
     ['anonymous-auth', '(default true)'],
     ['authentication-token-webhook', undefined],

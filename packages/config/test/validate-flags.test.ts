@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from '../src/flags/command-line.ts';
 import { validateFlags } from '../src/flags/validate-flags.ts';
 
-describe('flags beside the fields', () => {
+describe('validation of flags that mirror no configuration field', () => {
   it.each([
     ['--node-ip=10.0.0.1'],
     ['--node-ip=here'],

@@ -76,7 +76,7 @@ function ownEntry(flag: KubeletFlag): HelpEntry {
 }
 
 function mirrorEntry({ flag, field, path }: (typeof mirrorFlags)[number]): HelpEntry {
-  // The defaults of a command line. Without --config some of them differ from the defaults of a file.
+  // Without --config, some defaults of flags differ from the defaults of a file. The help shows the former.
   const own = FLAG_DEFAULTS.find(([at]) => at.join('.') === path.join('.'))?.[1];
   return {
     name: flag.name,

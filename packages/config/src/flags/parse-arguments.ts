@@ -25,9 +25,10 @@ export interface ParsedArguments {
 }
 
 /**
- * Splits a command line the way pflag does: `--flag=text`, `--flag text`, a bare `--flag` where one is allowed,
- * `-v4`, `-v=4`, `-v 4`; underscores in names are dashes; flags and other arguments may be mixed; `--` ends the flags.
- * pflag stops at the first problem; this collects them all, and takes the argument after an unknown flag for its text.
+ * Splits a command line the way pflag does: `--flag=text`, `--flag text`, a bare `--flag` where one is allowed, `-v4`,
+ * `-v=4`, `-v 4`; underscores in names are dashes; flags and other arguments may be mixed; `--` ends the flags. pflag
+ * stops at the first problem. This function collects all problems; it treats the argument after an unknown flag as the
+ * value of that flag.
  */
 export function parseArguments(argv: readonly string[], shapes: readonly FlagShape[]): ParsedArguments {
   return new ArgumentParser(argv, shapes).parse();

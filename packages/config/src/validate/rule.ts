@@ -1,7 +1,7 @@
 import type { FeatureGates } from '../feature-gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../generated/kubelet-configuration.ts';
 
-/** A violation, reported for the field that an operator would change first. */
+/** Violation of a rule, with the path of the field that an operator would change first. */
 export interface Violation {
   /** Path with the field names of the file. */
   readonly path: string;
