@@ -27,15 +27,15 @@ export interface PairFiles {
 }
 
 export interface StoreOptions {
-  /** An absolute path. Created if missing. */
+  /** Absolute path of the directory, which is created if it does not exist. */
   readonly directory: string;
-  /** `kubelet-client` or `kubelet-server`. */
+  /** Prefix of the file names: `kubelet-client` or `kubelet-server`. */
   readonly prefix: string;
-  /** Used if the store has no pair of its own. */
+  /** Files that are used if the store has no pair of its own. */
   readonly fallback?: PairFiles;
 }
 
-/** The number of pairs that are kept, including the current one. */
+/** Number of certificate pairs that are kept, including the current pair. */
 const KEPT_PAIRS = 3;
 
 /**
@@ -57,7 +57,7 @@ export class CertificateStore {
     this.#options = options;
   }
 
-  /** The link to the current pair, for kubeconfigs. */
+  /** Path of the symbolic link to the current certificate pair, for kubeconfigs. */
   get currentPath(): string {
     return this.#path('current');
   }
@@ -147,7 +147,7 @@ export class CertificateStore {
     try {
       await this.#components.fs.remove(`${this.#options.directory}/${name}`);
     } catch (err) {
-      // The new pair is in use anyway, and the next rotation retries the removal.
+      // A failed removal does not matter: the new pair is in use, and the next rotation retries the removal.
       this.#components.logger.warn({ err, name }, 'Failed to remove an old certificate');
     }
   }

@@ -36,7 +36,7 @@ export async function kubeconfigProblem(
 
 /**
  * Reads the certificate and key of a kubeconfig's user.
- * @throws CertificateError if they are invalid or do not match; errors of the file system
+ * @throws CertificateError if certificate or key is invalid, or if they do not match; errors of the file system
  */
 export async function readPair(
   fs: Pick<FileSystem, 'readFile'>,

@@ -55,7 +55,7 @@ class Source {
   }
 }
 
-describe('a server', () => {
+describe('a TLS server with a changing certificate', () => {
   test('a TLS server uses each new certificate from the next handshake on, and open connections continue', async () => {
     const { server, port } = await tlsServer();
     const source = new Source();
