@@ -6,10 +6,10 @@ export interface Call {
   readonly args: readonly string[];
 }
 
-/** First arguments that start a part of the program in namespaces. */
+/** Program parts that run in namespaces, by the first argument that starts them. */
 export const PARTS = { cluster: 'run-cluster', node: 'run-node' } as const;
 
-/** Word before the arguments if the kubelet has started the program: `kubelet cluster up`. */
+/** First argument if the kubelet has started this program, as in `kubelet cluster up`. */
 const SUBCOMMAND = 'cluster';
 
 /**

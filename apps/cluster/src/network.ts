@@ -24,7 +24,10 @@ export interface NodeAddresses {
   readonly podSubnet: string;
 }
 
-/** First and last candidate of the second byte. Defaults of clouds, of other cluster tools and of `npm start` differ. */
+/**
+ * First and last candidate of the second byte. The range avoids the defaults of clouds, of other cluster tools and of
+ * `npm start`.
+ */
 const FIRST = 160;
 const LAST = 191;
 
@@ -52,8 +55,8 @@ export function clusterNetwork(block: number, nodes: number): ClusterNetwork {
 }
 
 /**
- * Returns the second byte of a subnet that the machine does not use. The result is the same for the same seed, as long
- * as that subnet is free.
+ * Returns the second byte of a `10.X.0.0/16` subnet that the machine does not use. The same seed gives the same subnet
+ * as long as it is free.
  * @param seed any integer from 0
  * @param used addresses and routes of the machine, such as the output of `ip -4 route`
  * @throws RangeError if all candidates are in use

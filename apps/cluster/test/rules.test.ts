@@ -33,7 +33,7 @@ test.each([
   [['--data', '/d'], { directory: '/d', keeps: true }],
   [['down', '--run-dir', '/r'], { command: 'down', directory: '/r', keeps: false }],
   [['up', '--binaries', '/b'], { binaries: '/b' }],
-])('parses %j', (args, expected) => {
+])('parses the cluster options %j as %j', (args, expected) => {
   expect(parseClusterOptions(args)).toMatchObject({ options: expected });
 });
 
@@ -44,11 +44,11 @@ test.each([
   [['--nodes', '1.5'], '--nodes 1.5: must be 1 or 2'],
   [['--data', '/d', '--run-dir', '/r'], '--data and --run-dir must not be used together'],
   [['--data', ''], '--data: must be a directory'],
-])('rejects %j and names the argument', (args, problem) => {
+])('rejects the cluster options %j with the problem: %s', (args, problem) => {
   expect(parseClusterOptions(args)).toEqual({ problem });
 });
 
-test('rejects an unknown option', () => {
+test('rejects an unknown cluster option', () => {
   expect(parseClusterOptions(['--wrong'])).toMatchObject({ problem: expect.stringContaining('--wrong') });
 });
 
@@ -101,7 +101,7 @@ test.each([
   [JSON.stringify({ ...STATE, pid: '7' }), 'pid'],
   [JSON.stringify({ ...STATE, mountPoints: [1] }), 'mount points'],
   [JSON.stringify({ ...STATE, kernelSettings: { a: 1 } }), 'kernel settings'],
-])('rejects %s as a state', (text) => {
+])('rejects the text %s as the state of a cluster', (text) => {
   expect(parseState(text)).toBe(undefined);
 });
 
@@ -212,6 +212,6 @@ test.each([
   [{ uid: 0, mode: 0o41777 }, 'must not be writable by other users'],
   [{ uid: 0, mode: 0o40770 }, 'must not be writable by other users'],
   [{ uid: 65534, mode: 0o40700 }, 'must belong to root'],
-])('a cluster directory with %j is refused if other users can change it: %s', (stats, problem) => {
+])('a cluster directory with %j has the ownership problem: %s', (stats, problem) => {
   expect(ownerProblem(stats)).toBe(problem);
 });
