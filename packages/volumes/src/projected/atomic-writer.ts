@@ -160,10 +160,7 @@ export class AtomicWriter {
     await fs.chmod(path, 0o2755);
   }
 
-  /**
-   * Creates links for the first path components of all files. @param made receives each name that was created @param
-   * made receives each name that was created
-   */
+  /** Creates links for the first path components of all files. @param made receives each name that was created */
   async #show(target: string, payload: Payload, there: ReadonlySet<string>, made: string[]): Promise<void> {
     const { fs } = this.#components;
     for (const name of new Set(Array.from(payload.keys(), firstName))) {
