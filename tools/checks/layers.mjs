@@ -23,7 +23,7 @@ for (const file of workspaceManifests()) {
 }
 
 const faults = [];
-/** Distinct imports between sources of two packages. */
+/** Imports from the sources of one package to another package, each once. */
 const arrows = new Set();
 for (const [name, { directory, layer, manifest }] of packages) {
   if (layer === undefined || ![...ORDER, KIT, TOOL].includes(layer)) {

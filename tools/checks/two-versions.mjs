@@ -14,13 +14,13 @@ import { linkTo, packAll, repack } from './packed.mjs';
 
 const TIMEOUT_MS = 60_000;
 /**
- * Packages whose values are not passed on: they assemble the other packages, replace them in tests, are used by their
- * generated code, or are another project's library (yaml, whose classes are its own).
+ * Packages whose values are not passed to other packages: they assemble the other packages, replace them in tests, are
+ * used by generated code, or are a library of another project (yaml).
  */
 const ENDS = new Set(['kubelet', 'kubelet-assembly', 'simulation', 'grpc', 'yaml']);
 /**
- * Members of a class as seen by a port that another package declares for it. Members that are objects of a class are
- * reduced to their public members, too.
+ * TypeScript type for the members of a class that another package may declare in a port. Members that are objects of a
+ * class are reduced to their public members, too.
  */
 const MEMBERS = `
 type Method = (...args: never) => unknown;
@@ -111,7 +111,7 @@ function declarationOf(text, name, isType) {
     `^export (?:declare )?(?:abstract )?(class|interface|type|function|const) ${name}\\b(<)?`,
     'm',
   ).exec(text);
-  // The name is declared in another file and re-exported by this one.
+  // The file only re-exports the name, which is declared in another file.
   if (found === null) return { kind: isType ? 'type' : 'const', parameters: 0 };
   return { kind: found[1], parameters: found[2] ? parametersAt(text, found.index + found[0].length) : 0 };
 }
@@ -161,7 +161,7 @@ function checkTypes(project) {
   }
 }
 
-/** Runs the program. Every other end than its success message is a fault. */
+/** Runs the program. Any end other than its success message is a fault. */
 function runProgram(project) {
   const home = path.join(directory, 'home');
   fs.mkdirSync(home);

@@ -5,7 +5,7 @@ import { others, partly, refused, works } from './verdicts.mjs';
 const unsupportedTest = [t.volumes, 'admission reports an unsupported volume type before the pod starts'];
 const unsupported = (fields, type, why) =>
   refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, unsupportedTest);
-/** A volume type that is not implemented: all of its fields have the same verdict. */
+/** Verdict on a volume type that is not implemented; it is the same for all fields of the type. */
 const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
 const claims = [
@@ -64,7 +64,7 @@ const fc = [
 const flexProgram = [t.flexProgram, 'flexVolumes are mounted and unmounted by a real driver program, and measured'];
 const expanded = [t.flex, 'a flexVolume is expanded by its driver, which gets device, path, new and former size'];
 const removed = 'upstream has removed the plugin too';
-/** An in-tree type whose volumes become volumes of its CSI driver. */
+/** Verdict on an in-tree volume type whose volumes become volumes of its CSI driver. */
 const migrated = (fields) => works(fields, ...inTree);
 const inTree = [
   [t.migration, 'the inline volume %j becomes the persistent CSI volume %s'],
