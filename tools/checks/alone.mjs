@@ -133,8 +133,8 @@ async function use(entry, packages) {
 }
 
 /**
- * Returns whether a package or its README program uses the runtime for tests. Such programs are not bundled: the runtime
- * needs grpc-js as it is published.
+ * Returns whether a package or its README program uses the runtime for tests. Programs with this runtime are not
+ * bundled, because the runtime needs grpc-js as it is published.
  */
 function usesFakeRuntime({ name, manifest, project }) {
   const fake = '@node-agent/fake-cri';

@@ -12,7 +12,10 @@ const ORDER = ['base', 'foundation', 'state', 'client', 'manager', 'core', 'asse
 const KIT = 'testkit';
 /** Tools are not published. */
 const TOOL = 'tool';
-/** Apps whose build bundles code of tools. They list these tools in devDependencies (docs/decisions/0009-cluster-command.md). */
+/**
+ * Apps whose build bundles code of tools. The apps list these tools in devDependencies
+ * (docs/decisions/0009-cluster-command.md).
+ */
 const BUNDLES_TOOLS = new Set(['@node-agent/cluster']);
 
 const packages = new Map();

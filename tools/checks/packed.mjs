@@ -123,7 +123,9 @@ function linkDependencies(directory, { name, source, manifest, faults }, package
   }
 }
 
-/** Finds a dependency that a program pins for a package that it brings, in the store of the package manager. */
+/**
+ * Finds, in the store of the package manager, a third-party dependency that a package with a program pins to a version.
+ */
 function resolvePin(manifest, dependency, version) {
   if (manifest.bin === undefined) return undefined;
   const store = path.join(root, 'node_modules/.pnpm');

@@ -1,10 +1,9 @@
 // Checks that two versions of the packages work side by side in one program, as happens if two of its dependencies
 // require different versions. All packages are packed and unpacked twice, the second time with another version. Then
-//   - the type of every export must be assignable to the same type of the other version, so that values can be passed
-//     between the versions: interfaces, functions, constructor parameters, and the members of classes,
-//   - tools/checks/two-versions/program.ts is type-checked and run. It combines managers of one version with clients of
-//     the other.
-// Usage: node tools/checks/two-versions.mjs [--keep]    (requires built packages)
+// - the type of every export must be assignable to the same type of the other version, so that values can be passed
+// between the versions: interfaces, functions, constructor parameters, and the members of classes,
+// - tools/checks/two-versions/program.ts is type-checked and run. This program combines managers of one version with
+// clients of the other. Usage: node tools/checks/two-versions.mjs [--keep] (requires built packages)
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -58,7 +57,7 @@ function main() {
   runProgram(project);
 }
 
-/** Returns the entries of a package, each with an alias for a program. */
+/** Returns the importable entries of a package, each with a name under which the generated program imports it. */
 function entriesOf({ name, folder, manifest }) {
   const entries = Object.entries(manifest.exports ?? {}).filter(([, target]) => target.types !== undefined);
   return entries.map(([subpath, target]) => {

@@ -1,6 +1,6 @@
 /** How the program was called. */
 export interface Call {
-  /** Command that the user typed, for messages: options follow it. */
+  /** Command that the user typed, without its options, for messages. */
   readonly calledAs: string;
   /** Arguments of the command. */
   readonly args: readonly string[];

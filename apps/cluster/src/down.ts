@@ -26,8 +26,8 @@ export async function down(options: ClusterOptions, say: (line: string) => void)
   if (state === undefined) return false;
   if ((await startTimeOf(state.pid)) === state.startTime) process.kill(state.pid, 'SIGTERM');
   const until = performance.now() + END_MS;
-  // The running command is done when the directory does not exist any more or its lock is released. It removes its
-  // state file before that.
+  // The running command is done when the directory does not exist any more or its lock is released. The command removes
+  // its state file before that.
   while (existsSync(directory)) {
     const lock = await lockDirectory(directory).catch(() => undefined);
     if (lock !== undefined) {

@@ -24,7 +24,10 @@ export class IsolatedProgram {
   readonly #options: IsolatedProgramOptions;
   readonly #child: ChildProcess;
   readonly #exit: Promise<string>;
-  /** Connection of the child's network namespace in progress. It may still be in progress when the child exits. */
+  /**
+   * Connection of the child's network namespace in progress. The connection may still be in progress when the child
+   * exits.
+   */
   #attaching: Promise<void> = Promise.resolve();
   readonly #ready = Promise.withResolvers<void>();
   #reason: string | undefined;
@@ -65,7 +68,7 @@ export class IsolatedProgram {
     return this.#exit.then((how) => this.#reason ?? how);
   }
 
-  /** Requests the program to end. Waits for its exit. */
+  /** Requests the program to end, and waits for its exit. */
   async end(): Promise<void> {
     this.#child.stdin?.end();
     await this.#exit;

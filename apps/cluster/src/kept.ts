@@ -2,8 +2,8 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { Places } from './places.ts';
 
 /**
- * Data of a kept cluster that stay the same for all runs. Their file also marks the directory as that of a kept
- * cluster.
+ * Data of a kept cluster that stay the same for all runs. The file with these data also marks the directory as that of
+ * a kept cluster.
  */
 export interface Kept {
   /** Second byte of the cluster's addresses, which certificates and objects contain. */

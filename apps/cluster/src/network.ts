@@ -1,8 +1,11 @@
-/** Addresses of a cluster. All are in one /16 subnet, so that the machine needs one route and one firewall rule. */
+/**
+ * Addresses of a cluster. All addresses are in one /16 subnet, so that the machine needs one route and one firewall
+ * rule.
+ */
 export interface ClusterNetwork {
   /** The cluster's /16 subnet. */
   readonly subnet: string;
-  /** Address of this machine on the bridge of the nodes. It is the gateway to other networks. */
+  /** Address of this machine on the bridge of the nodes, which is the nodes' gateway to other networks. */
   readonly hostAddress: string;
   /** Subnet of the pods of all nodes. */
   readonly podSubnet: string;
@@ -70,7 +73,7 @@ export function freeBlock(seed: number, used: string): number {
   throw new RangeError(`every subnet from 10.${FIRST}.0.0/16 to 10.${LAST}.0.0/16 is in use`);
 }
 
-/** Returns whether a machine uses no address that begins with `10.` and this byte. @param used see {@link freeBlock} */
+/** Returns whether a machine uses no address that begins with `10.BLOCK.`. @param used see {@link freeBlock} */
 export function isBlockFree(block: number, used: string): boolean {
   return !new RegExp(`(?<![\\d.])10\\.${block}\\.`).test(used);
 }

@@ -12,7 +12,7 @@ export interface ClusterOptions {
   readonly keeps: boolean;
   /** Whether the command returns when the cluster is ready. */
   readonly detaches: boolean;
-  /** Directory with all programs of the cluster. Default: they are found, downloaded or built. */
+  /** Directory with all programs of the cluster. Default: the programs are found, downloaded or built. */
   readonly binaries?: string;
   readonly help: boolean;
 }

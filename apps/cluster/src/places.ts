@@ -18,7 +18,7 @@ export interface Places {
   node(name: string): NodePlaces;
   /** Name of the cluster's cgroup. */
   readonly group: string;
-  /** Name of the network link on this machine. It has at most 15 characters. */
+  /** Name of the network link on this machine, with at most 15 characters. */
   readonly link: string;
 }
 

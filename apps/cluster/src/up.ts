@@ -25,8 +25,8 @@ import { removeTraces } from './traces.ts';
 import { connect } from './uplink.ts';
 
 /**
- * CPU shares of the cluster's cgroup. They are ten times the default, because the cgroup contains about ten services,
- * each of which would have the default shares on a real machine.
+ * CPU shares of the cluster's cgroup. The number is ten times the default, because the cgroup contains about ten
+ * services, each of which would have the default shares on a real machine.
  */
 const CPU_SHARES = 10_240;
 

@@ -26,7 +26,8 @@ export interface CertificateManagerComponents {
   readonly store: Pick<CertificateStore, 'load' | 'save'>;
   readonly pendingKey: Pick<PendingKey, 'get' | 'forget'>;
   /**
-   * Returns the client for a signing request. Called before each request. If it throws, the request counts as failed.
+   * Returns the client for a signing request. Called before each request. If the function throws, the request counts as
+   * failed.
    */
   readonly client: (identity: RequestIdentity) => SigningRequestClient | Promise<SigningRequestClient>;
   /** Default: the system clock. */
@@ -61,8 +62,8 @@ export interface CertificateManagerOptions {
 }
 
 /**
- * Maximum time between checks, in milliseconds. It is limited because timers stop while a machine sleeps, and clocks
- * are adjusted.
+ * Maximum time between checks, in milliseconds. The time is limited, because timers stop while a machine sleeps, and
+ * clocks are adjusted.
  */
 const LONGEST_SLEEP_MS = 600_000;
 
@@ -249,8 +250,8 @@ export class CertificateManager {
   }
 
   /**
-   * Returns the key for the next certificate. It must differ from the current key, which a crash may have left as the
-   * pending key.
+   * Returns the key for the next certificate. The key must differ from the current key, which a crash may have left as
+   * the pending key.
    */
   async #newKey(): Promise<KeyObject> {
     const { pendingKey } = this.#components;

@@ -84,8 +84,8 @@ export class CertificateStore {
   }
 
   /**
-   * Stores a pair and makes it current. Once resolved, the pair survives a power loss. If it throws, the previous pair
-   * stays current. @throws CertificateError `InvalidPair`; errors of the file system
+   * Stores a pair and makes it current. Once resolved, the pair survives a power loss. If the method throws, the
+   * previous pair stays current. @throws CertificateError `InvalidPair`; errors of the file system
    */
   async save(cert: string, key: string): Promise<CertificatePair> {
     const { fs, clock } = this.#components;

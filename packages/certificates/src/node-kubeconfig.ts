@@ -6,7 +6,7 @@ import { isExpired } from './rotation-rules.ts';
 
 /**
  * Returns why a kubeconfig cannot be used, for example because it has no valid client certificate or CA, so that the
- * node must start from its bootstrap kubeconfig. Returns `undefined` if it can be used (upstream:
+ * node must start from its bootstrap kubeconfig. Returns `undefined` if the kubeconfig can be used (upstream:
  * `isClientConfigStillValid`).
  * @throws errors of the file system if the file exists but is unreadable
  */

@@ -9,8 +9,8 @@ const FILES = ['kubelet-client-current.pem', 'kubelet-server-current.pem', 'kube
 
 /**
  * Rejects a certificate directory that belongs to another node. With the client certificate of the other node, this
- * node would act as that node, and new certificates of this node would replace it. Upstream uses the other node's
- * identity to request a certificate for its own name (`certSatisfiesTemplate`,
+ * node would act as that node, and new certificates of this node would replace those of the other node. Upstream uses
+ * the other node's identity to request a certificate for its own name (`certSatisfiesTemplate`,
  * `client-go/util/certificate/certificate_manager.go`).
  *
  * Missing or damaged files and certificates without a node name are accepted.

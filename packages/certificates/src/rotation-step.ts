@@ -6,7 +6,7 @@ import { type CertificateSubject, sameSubject } from './subject.ts';
 export interface RotationState {
   readonly nowMs: number;
   readonly pair: CertificatePair | undefined;
-  /** The wanted subject. `undefined` while it is unknown. */
+  /** The wanted subject; `undefined` while the subject is unknown. */
   readonly subject: CertificateSubject | undefined;
   /** Time at which the pair should be replaced. */
   readonly rotateAtMs: number;
@@ -14,7 +14,7 @@ export interface RotationState {
   readonly rotate: boolean;
   /** Whether the pair must be replaced now, because it is the initial pair or the server rejected it. */
   readonly forced: boolean;
-  /** Subject for which this process requested the pair. The signer may have omitted a part of it. */
+  /** Subject for which this process requested the pair. The signer may have omitted a part of the subject. */
   readonly issuedFor: CertificateSubject | undefined;
 }
 

@@ -20,7 +20,7 @@ const REPAIR_PERIOD_MS = 60_000;
 
 /**
  * A serving certificate in two files (`tlsCertFile`, `tlsPrivateKeyFile`). The files are read again when they change.
- * If they are unreadable or do not match, the last valid pair stays in use (feature gate
+ * If the files are unreadable or do not match, the last valid pair stays in use (feature gate
  * ReloadKubeletServerCertificateFile).
  */
 export class ServingCertificateFiles implements ServingCertificate {

@@ -17,7 +17,7 @@ function partsOf(host: string, key: KeyObject): string[] {
 test('a self-signed certificate has the host as DNS name, is valid from an hour ago for a year, and is for server authentication', () => {
   const [version, serial, algorithm, issuer, validity, subject, , extensions] = partsOf('n1', KEY);
   expect([version, serial, algorithm]).toEqual(['a003020102', '020107', '300a06082a8648ce3d040302']);
-  // The encoded name is n1@1767225600. It is a UTF8String, because a PrintableString must not contain `@`.
+  // The encoded name is n1@1767225600. The name is a UTF8String, because a PrintableString must not contain `@`.
   expect(subject).toBe('30183116301406035504030c0d6e314031373637323235363030');
   expect(issuer).toBe(subject);
   // The encoded validity is from 2025-12-31 23:00 to 2026-12-31 23:00.

@@ -7,13 +7,13 @@ import type { Field, FieldType, Json } from './schema/field.ts';
 import { API_VERSION, configurationFields, KIND } from './schema/kubelet-configuration.ts';
 import { closest } from './suggest.ts';
 
-/** Content of one file in wire form. It has only the fields that the file contains; `null` removes a field. */
+/** Content of one file in wire form. The value has only the fields that the file contains; `null` removes a field. */
 export interface Layer {
   readonly value: Readonly<Record<string, Json>>;
   /** Position of each value, by path. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly issues: readonly ConfigIssue[];
-  /** Unknown fields. Upstream ignores them with a warning. */
+  /** Unknown fields, which upstream ignores with a warning. */
   readonly unknown: readonly ConfigIssue[];
 }
 

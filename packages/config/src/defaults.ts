@@ -15,8 +15,8 @@ export const DEFAULT_EVICTION_HARD: Readonly<Record<string, string>> = {
 
 /**
  * Defaults that apply instead of the usual defaults if there is no --config file, for compatibility with old command
- * lines (`applyLegacyDefaults` in cmd/kubelet/app/options/options.go). In this case, upstream also opens the read-only
- * port 10255; this kubelet keeps it closed.
+ * lines (`applyLegacyDefaults` in cmd/kubelet/app/options/options.go). Without a --config file, upstream also opens the
+ * read-only port 10255; this kubelet keeps it closed.
  */
 export const FLAG_DEFAULTS: readonly (readonly [path: readonly string[], value: Json])[] = [
   [['authentication', 'anonymous', 'enabled'], true],

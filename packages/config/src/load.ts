@@ -42,8 +42,8 @@ export interface LoadedConfiguration {
   readonly flagValues: Readonly<Record<string, string>>;
   readonly featureGates: FeatureGates;
   /**
-   * Warnings for the operator: deprecations, unknown fields and similar mistakes, and settings without effect. Format
-   * them with `formatIssue`.
+   * Warnings for the operator: deprecations, unknown fields and similar mistakes, and settings without effect.
+   * `formatIssue` formats a warning.
    */
   readonly warnings: readonly ConfigIssue[];
   /** Source of each value. */

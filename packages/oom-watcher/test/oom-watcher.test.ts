@@ -179,7 +179,7 @@ test('parses memory.events, with 0 for missing counters', () => {
   expect(parseMemoryEvents('oom 99999999999999999999\nnonsense')).toEqual({ oom: 0, oomKill: 0, oomGroupKill: 0 });
 });
 
-/** Kernel log in memory. Its entries are the texts of records, and errors that a read throws. */
+/** Kernel log in memory. An entry is the text of a record, or an error that a read throws. */
 class Log {
   readonly records: (string | Error)[] = [];
   opened = 0;

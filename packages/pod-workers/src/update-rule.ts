@@ -19,8 +19,8 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   if (runtimeOnly && options.updateType !== 'kill') {
     return ignore(state, options, 'a pod that only the runtime knows can only be killed');
   }
-  // A `create` update of a known terminating pod requests a restart. It does not do so for a pod seen for the first
-  // time, because after a kubelet restart, pods that terminated long ago are created again.
+  // A `create` update of a known terminating pod requests a restart. An update of a pod that is seen for the first time
+  // does not request a restart, because after a kubelet restart, pods that terminated long ago are created again.
   if (state !== undefined && state.phase !== 'syncing' && options.updateType === 'create') {
     return ignore(
       { ...state, restartRequested: true },

@@ -9,7 +9,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
 const source = (path: string): string => fileURLToPath(new URL(`../src/${path}`, import.meta.url));
 
-/** A helper program as mount(8) calls it: `mount.nfs SOURCE TARGET -o OPTIONS`. It mounts a directory of this machine. */
+/**
+ * A helper program as mount(8) calls it: `mount.nfs SOURCE TARGET -o OPTIONS`. The helper mounts a directory of this
+ * machine.
+ */
 const HELPER = `#!/bin/sh
 echo "$@" >> "$FAKE_NFS/calls"
 case "$1" in

@@ -45,7 +45,7 @@ export class ClusterNode {
   /** Starts the container runtime and imports the images. @throws Error with the end of its log */
   async startRuntime(): Promise<void> {
     const { containerd } = this.#places;
-    // A kept directory may contain the containerd state of an earlier run. It is removed, because it describes
+    // A kept directory may contain the containerd state of an earlier run. This state is removed, because it describes
     // processes that do not exist any more.
     await rm(join(containerd, 'state'), { recursive: true, force: true });
     await mkdir(containerd, { recursive: true });

@@ -5,7 +5,7 @@ import { run } from '../run-program.ts';
 
 /**
  * Directories with fixed paths that a node uses: the kubelet's root with the sockets of plugins, logs of pods, and
- * results of CNI plugins. Each node has its own.
+ * results of CNI plugins. Each node has its own directory for each of these paths.
  */
 export const OWN_DIRECTORIES: readonly string[] = [
   '/var/lib/kubelet',

@@ -10,8 +10,8 @@ export class Parent {
 
   /** Starts to read messages of the parent from the standard input. */
   constructor() {
-    // A killed parent closes both ends: writing then fails, which is ignored, and the end of the standard input
-    // requests to end.
+    // If the parent is killed, writing to it fails, which is ignored here. The end of the standard input is then the
+    // request to end.
     this.#output.on('error', () => {});
     this.#attached.promise.catch(() => {}); // The request to end may come before any caller waits for this promise.
     const lines = new Lines();
@@ -72,8 +72,8 @@ export class Parent {
 }
 
 /**
- * Runs a program in namespaces. It exits with code 0 when its work is done, and reports an error before it exits with
- * code 1, unless it was requested to end.
+ * Runs a program in namespaces. The program exits with code 0 when its work is done. If the work fails, the program
+ * reports the error and exits with code 1, unless it was requested to end.
  */
 export async function runInside(work: (parent: Parent) => Promise<void>): Promise<never> {
   const parent = new Parent();

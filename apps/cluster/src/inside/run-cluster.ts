@@ -16,8 +16,8 @@ import { untilReady } from './readiness.ts';
 import { addNodeLink, connectFirstNode } from './routes.ts';
 
 /**
- * Maximum time in ms to start each process of the control plane. It is long, because a busy machine starts processes
- * slowly.
+ * Maximum time in ms to start each process of the control plane. The limit is long, because a busy machine starts
+ * processes slowly.
  */
 const START_MS = 180_000;
 /** Period in ms of approving serving certificates, which kubelets renew weeks after the start. */

@@ -32,8 +32,8 @@ export type ParsedDocument =
   | { readonly root: ConfigNode; readonly leniencies: readonly Leniency[]; readonly problems?: never }
   | { readonly root?: never; readonly problems: readonly SyntaxProblem[] };
 
-// These limits are far above any real configuration. Without them, a few lines of YAML aliases could expand beyond the
-// available memory.
+// These limits are far above any real configuration. Without these limits, a few lines of YAML aliases could expand
+// beyond the available memory.
 const MAX_NODES = 100_000;
 const MAX_DEPTH = 64;
 const START: Position = { line: 1, column: 1 };

@@ -5,7 +5,10 @@ export interface FlagShape {
   /** Name without dashes. */
   readonly name: string;
   readonly shorthand?: string | undefined;
-  /** Value of the flag if it is given without one. If absent, the flag takes the next argument as its value. */
+  /**
+   * Value of the flag if the command line contains the flag without a value. If absent, the flag takes the next
+   * argument as its value.
+   */
   readonly bareText?: string | undefined;
 }
 

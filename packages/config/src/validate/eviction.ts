@@ -78,5 +78,5 @@ const gracePeriods: Rule = ({ evictionSoft, evictionSoftGracePeriodMs }) => [
   ),
 ];
 
-/** Rules for eviction. Upstream checks them when it starts its eviction manager. */
+/** Rules for eviction. Upstream checks these rules when it starts its eviction manager. */
 export const evictionRules: readonly Rule[] = [signals, thresholds, minimumReclaims, gracePeriods];

@@ -11,7 +11,7 @@ export interface Violation {
 /** Data that the rules need besides the configuration. */
 export interface ValidationContext {
   readonly gates: FeatureGates;
-  /** Cgroup version of the host. If unknown, rules that depend on it are skipped. */
+  /** Cgroup version of the host. If the version is unknown, rules that depend on it are skipped. */
   readonly cgroupVersion: 1 | 2 | undefined;
 }
 

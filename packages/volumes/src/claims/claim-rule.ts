@@ -6,7 +6,7 @@ import type { ClaimData, PersistentVolumeData } from './claim-source.ts';
 
 /** Finalizer that keeps a PVC while any pod uses it. */
 const PROTECTION_FINALIZER = 'kubernetes.io/pvc-protection';
-/** Annotation with mount options, older than `spec.mountOptions`. If present, it takes precedence. */
+/** Annotation with mount options, older than `spec.mountOptions`. The annotation takes precedence over the field. */
 const MOUNT_OPTIONS_ANNOTATION = 'volume.beta.kubernetes.io/mount-options';
 
 const GID_ANNOTATION = 'pv.beta.kubernetes.io/gid';

@@ -111,8 +111,8 @@ export class CsiStaging implements NodeVolumePlugin {
       const why = `the device mount path ${JSON.stringify(path)} is still mounted by other references`;
       throw new VolumeError('StillMounted', `${why} [${others.join(' ')}]`);
     }
-    // The data file shows here only that the volume may be staged. Its content is not needed, so a damaged file is
-    // accepted.
+    // The data file shows here only that the volume may be staged. The content of the file is not needed, so a damaged
+    // file is accepted.
     const data = await readVolumeData(fs, paths.stagedVolumeDir(identity)).catch(() => 'damaged' as const);
     if (data === undefined && !(await isMountPoint(this.#components, path))) {
       await removeMountDir(this.#components, path);

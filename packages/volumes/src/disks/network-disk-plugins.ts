@@ -37,8 +37,8 @@ export interface NetworkDiskComponents {
   /** File operations on the volumes' own file systems, which may hang (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
   /**
-   * Mounter for these volumes only. It should not be shared, because it refuses all commands if too many commands hang
-   * on a disk.
+   * Mounter for these volumes only. The mounter should not be shared, because it refuses all commands if too many
+   * commands hang on a disk.
    */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'bind' | 'rebind' | 'unmount'>;
   /** Formats and mounts connected disks. */
@@ -47,7 +47,7 @@ export interface NetworkDiskComponents {
   readonly tools: DiskTools;
   /** Loop devices, which hold block volumes open. If absent, block volumes are refused. */
   readonly loops?: LoopDevices;
-  /** Reads secrets with CHAP credentials of iSCSI targets. Absent without an API server. */
+  /** Reads secrets with CHAP credentials of iSCSI targets; absent without an API server. */
   readonly secrets?: VolumeSecrets;
   readonly clock?: Clock;
   readonly logger?: Logger;

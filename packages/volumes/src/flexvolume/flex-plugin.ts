@@ -119,8 +119,8 @@ export class FlexPlugin implements VolumePlugin {
   }
 
   /**
-   * Grows the volume's file system with the driver's `expandfs`. If the driver does not implement it, the kubelet grows
-   * the file system (`expander.go`).
+   * Grows the volume's file system with the driver's `expandfs`. If the driver does not implement `expandfs`, the
+   * kubelet grows the file system (`expander.go`).
    */
   async expand(
     { hostPath }: MountedVolume,

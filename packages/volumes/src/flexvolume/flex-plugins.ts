@@ -23,8 +23,8 @@ export interface FlexVolumeComponents {
   /** File operations on the volumes' own file systems, which may hang (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
   /**
-   * Mounter for these volumes only. It should not be shared, because it refuses all commands if too many commands hang
-   * on a volume.
+   * Mounter for these volumes only. The mounter should not be shared, because it refuses all commands if too many
+   * commands hang on a volume.
    */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
   /** Mounts disks for drivers that support attach but not mount. If absent, volumes of such drivers are refused. */
@@ -36,7 +36,7 @@ export interface FlexVolumeComponents {
   readonly devicePath?: (uniqueName: string) => string | undefined;
   readonly programs: FlexPrograms;
   readonly paths: PodPaths;
-  /** Reads the secrets that volumes pass to their drivers. Absent without an API server. */
+  /** Reads the secrets that volumes pass to their drivers; absent without an API server. */
   readonly secrets?: VolumeSecrets;
   readonly clock?: Clock;
   readonly logger?: Logger;

@@ -6,7 +6,7 @@ import type { MountedVolume } from './plugin.ts';
 export interface SubPathPlace {
   /** Path relative to the volume. */
   readonly path: string;
-  /** Host path at which the subPath is mounted. Absent for an image volume, whose subPath the runtime mounts. */
+  /** Host path at which the subPath is mounted; absent for an image volume, whose subPath the runtime mounts. */
   readonly hostPath?: string;
 }
 

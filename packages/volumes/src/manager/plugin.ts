@@ -118,8 +118,8 @@ export interface VolumePlugin {
    */
   tearDown(podUid: string, directoryName: string, signal: AbortSignal, pod?: Pod): Promise<void>;
   /**
-   * Whether {@link usage} asks another program, which has a deadline of its own. Such volumes do not delay the
-   * measurement of volumes that the kubelet measures itself (W6). Default: false.
+   * Whether {@link usage} requests the usage from another program, which has its own deadline. Volumes of such a plugin
+   * do not delay the measurement of volumes that the kubelet measures itself (W6). Default: false.
    */
   readonly measuresElsewhere?: boolean;
   /**

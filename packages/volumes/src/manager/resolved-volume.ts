@@ -28,8 +28,8 @@ export interface NodeVolume {
   /** Whether only one pod may use the volume (`ReadWriteOncePod`). Default: false. */
   readonly exclusive?: boolean;
   /**
-   * Whether a controller attaches the volume to this node before it is staged. Absent for a volume that a former process
-   * left on disk.
+   * Whether a controller attaches the volume to this node before it is staged; absent for a volume that a former
+   * process left on disk.
    */
   readonly attachable?: boolean;
   /** Namespace of the pod that wants the volume, for secrets. */
@@ -52,15 +52,15 @@ export interface ResolvedVolume extends VolumeSpec {
   /** SELinux label with which the volume is mounted; absent without one. */
   readonly selinuxLabel?: string;
   /**
-   * SELinux label of the pod's files. Unlike `selinuxLabel`, it is present even if the volume's access mode excludes
-   * mounts with a label.
+   * SELinux label of the pod's files. Unlike `selinuxLabel`, the label is present even if the volume's access mode
+   * excludes mounts with a label.
    */
   readonly wantedSelinuxLabel?: string;
 }
 
 /**
- * Returns a volume that belongs to its pod alone, such as an `emptyDir`, a projected volume or a host path. It is named
- * after its persistent volume, or else after the pod's volume.
+ * Returns a volume that belongs to its pod alone, such as an `emptyDir`, a projected volume or a host path. The volume
+ * is named after its persistent volume, or else after the pod's volume.
  */
 export function podVolume(spec: VolumeSpec): ResolvedVolume {
   const name = spec.persistent?.metadata.name ?? spec.volume.name;

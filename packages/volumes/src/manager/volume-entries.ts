@@ -10,7 +10,7 @@ export class VolumeEntries {
     return [...this.#entries.values()];
   }
 
-  /** Returns a pod's volumes without copying the list. A caller that may remove volumes must copy it. */
+  /** Returns a pod's volumes without copying the list. A caller that may remove volumes must copy the list. */
   of(podUid: string): Iterable<VolumeEntry> {
     return this.#byPod.get(podUid)?.values() ?? [];
   }

@@ -48,8 +48,8 @@ export interface ReadyVolume extends MountedVolume {
 export interface VolumeEntry extends VolumeKey {
   actions: VolumeActions;
   /**
-   * Names by which the pod refers to the volume, with whether that reference is read-only. There are several if the pod
-   * refers to one PVC several times.
+   * Names by which the pod refers to the volume, with whether that reference is read-only. A volume has several names
+   * if the pod refers to one PVC several times.
    */
   readonly wantedAs: Map<string, boolean>;
   wanted: boolean | undefined;
@@ -76,7 +76,10 @@ export interface VolumeEntry extends VolumeKey {
   timer: Timer | undefined;
   /** State of the volume that the metrics currently count. */
   counted: CountedVolume | undefined;
-  /** Callbacks of waiting callers. They are called when an operation has finished, and when no operation is due. */
+  /**
+   * Callbacks of waiting callers. The callbacks are called when an operation has finished, and when no operation is
+   * due.
+   */
   readonly waiters: Set<() => void>;
 }
 

@@ -25,7 +25,7 @@ export interface VolumeManagerComponents {
   readonly plugins: readonly VolumePlugin[];
   /** Plugins that come and go while the kubelet runs. Default: none. */
   readonly morePlugins?: PluginSource;
-  /** Source of PVCs. Absent without an API server; volumes with a PVC are refused in this case. */
+  /** Source of PVCs; absent without an API server. If absent, volumes with a PVC are refused. */
   readonly claims?: ClaimSource;
   /**
    * The node's status in the API server. If absent, volumes that a controller attaches never become ready; all other

@@ -74,7 +74,7 @@ export class VolumeOperations {
     this.#step(this.#entry(key, actions, 'uncertain'));
   }
 
-  /** Registers a node volume that is staged or may be staged. A pod need not use it. */
+  /** Registers a node volume that is staged or may be staged. The volume need not be used by any pod. */
   foundStaged(staged: StagedVolume): void {
     this.#nodes.found(staged);
   }

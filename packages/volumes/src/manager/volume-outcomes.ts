@@ -84,7 +84,8 @@ export class VolumeOutcomes {
    */
   async settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
     const entries = [...this.#components.entries.of(podUid)];
-    // A failed volume may be retried again while others are awaited. It has no result until that operation has finished.
+    // A failed volume may be retried again while other volumes are awaited. A volume that is being retried has no
+    // result until its operation has finished.
     while (!entries.every((entry) => this.isSettled(entry))) await this.#wait(entries, signal);
     signal.throwIfAborted();
     return entries.flatMap((entry) => {

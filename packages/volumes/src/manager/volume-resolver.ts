@@ -40,7 +40,7 @@ export interface VolumeResolverComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly plugins: Pick<PluginSet, 'of' | 'newest'>;
   readonly claims?: ClaimSource | undefined;
-  /** Determines the SELinux labels of volumes. Absent on a node without SELinux. */
+  /** Determines the SELinux labels of volumes; absent on a node without SELinux. */
   readonly labels?: Pick<SelinuxLabels, 'labelled'> | undefined;
   /**
    * Called when the volume's identity is known but this node cannot use it. The caller sends an event for the volume,

@@ -17,8 +17,8 @@ type InTreeField =
 /** CSI form of a volume that a pod declares inline. */
 interface InlineForm {
   /**
-   * Name of the persistent volume. It must be unique for each disk, because pods that use a disk share one volume of
-   * this name.
+   * Name of the persistent volume. The name must be unique for each disk, because pods that use a disk share one volume
+   * of this name.
    */
   readonly name: string;
   readonly csi: CsiVolumeSource;

@@ -20,8 +20,8 @@ export function zonesOf(label: string): readonly string[] {
 
 /**
  * Returns the node affinity of a persistent volume, with the API's zone and region labels replaced by those of the CSI
- * driver. If the volume has no affinity, it is derived from the volume's labels (`translateTopologyFromInTreeToCSI`,
- * `translateTopologyFromInTreevSphereToCSI`).
+ * driver. If the volume has no affinity, the affinity is derived from the volume's labels
+ * (`translateTopologyFromInTreeToCSI`, `translateTopologyFromInTreevSphereToCSI`).
  */
 export function csiAffinity({ metadata, spec }: PersistentVolumeData, keys: TopologyKeys): NodeAffinity {
   const { labels = {} } = metadata;

@@ -45,8 +45,8 @@ export interface CommandShellOptions {
   /** Number of killed commands that have not exited at which further commands are refused. Default: 16. */
   readonly maxAbandoned?: number;
   /**
-   * Whether the children of a killed command are killed, too: mount(8) starts a helper for a network file system. Each
-   * command is then started by setsid(1). Default: false.
+   * Whether the children of a killed command are killed, too: mount(8) starts a helper for a network file system. If
+   * true, each command is started by setsid(1). Default: false.
    */
   readonly killsChildren?: boolean;
 }

@@ -39,7 +39,7 @@ export function diskFormat(device: string, { exitCode, output }: ProbeResult): s
   throw new VolumeError('MountFailed', `failed to get disk format of disk ${device}: blkid returns invalid output`);
 }
 
-/** Options of mkfs(8), by file system type. They suppress questions, and reserve no blocks for the superuser. */
+/** Options of mkfs(8), by file system type. The options suppress questions, and reserve no blocks for the superuser. */
 const MAKE_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ['ext3', ['-F', '-m0']],
   ['ext4', ['-F', '-m0']],

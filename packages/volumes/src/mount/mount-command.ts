@@ -81,7 +81,8 @@ export class MountCommand implements Mounter {
     signal: AbortSignal,
     { lazy = false, force = false }: { readonly lazy?: boolean; readonly force?: boolean } = {},
   ): Promise<void> {
-    // Without this, mounts below `target` would be unmounted in all peers that share them (mount_namespaces(7)).
+    // If the mount were not private, mounts below `target` would be unmounted in all peers that share them
+    // (mount_namespaces(7)).
     if (lazy) await this.#run('mount', ['--make-rprivate', '--', target], signal);
     await this.#run('umount', [...(lazy ? ['--lazy'] : []), ...(force ? ['--force'] : []), '--', target], signal);
   }

@@ -18,7 +18,7 @@ const TABLE_MS = 1000;
 
 /**
  * Finds which file systems are mounted at the kubelet's own directories. The mounted file systems are not accessed,
- * because they may never answer (W6). The mount table, which grows with the number of pods, is read at most once per
+ * because an access may hang (W6). The mount table, which grows with the number of pods, is read at most once per
  * second. While the table is unchanged, an equal mount id proves that the mount is unchanged; after a change it does
  * not, because the kernel reuses ids of removed mounts.
  */

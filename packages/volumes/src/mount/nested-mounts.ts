@@ -35,8 +35,8 @@ export function nestedMounts({
 }
 
 /**
- * Returns the directories that a volume needs as mount points of other volumes, relative to the volume. They must be
- * created with the volume, because the volume is read-only and the runtime cannot create them later.
+ * Returns the directories that a volume needs as mount points of other volumes, relative to the volume. The directories
+ * must be created with the volume, because the volume is read-only and the runtime cannot create them later.
  * @throws VolumeError `InvalidPath` if a path leads out of the volume or into the atomic writer's own directories (W3)
  */
 export function nestedMountPoints(mounts: NestedMounts, volumeName: string): readonly string[] {

@@ -72,7 +72,8 @@ export class AtomicWriter {
   async #currentDirectory(target: string): Promise<string | undefined> {
     try {
       const name = await this.#components.fs.readlink(join(target, DATA));
-      // A link to any other name was not created by this writer. It is replaced, and its target is not touched (W3).
+      // A link to any other name was not created by this writer. The link is replaced, and its target is not touched
+      // (W3).
       return DATA_DIRECTORY.test(name) ? name : undefined;
     } catch (error) {
       if (isMissing(error)) return undefined;

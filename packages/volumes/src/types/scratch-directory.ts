@@ -43,7 +43,7 @@ export type ScratchMedium =
 
 export type ScratchSpec = ScratchPaths &
   ScratchMedium & {
-    /** Group that owns the directory. If `undefined`, the kubelet's group owns it. */
+    /** Group that owns the directory. If `undefined`, the kubelet's group owns the directory. */
     readonly fsGroup: number | undefined;
   };
 

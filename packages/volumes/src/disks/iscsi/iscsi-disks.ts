@@ -29,7 +29,7 @@ export interface IscsiDisksComponents {
   readonly tools: DiskTools;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Reads secrets with CHAP credentials. Absent without an API server. */
+  /** Reads secrets with CHAP credentials; absent without an API server. */
   readonly secrets?: VolumeSecrets;
 }
 

@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import { readDirectory } from '../../paths/volumes-on-disk.ts';
 
-/** File operations on /sys. They do not hang, because the kernel serves /sys from memory. */
+/** File operations on /sys. The operations do not hang, because the kernel serves /sys from memory. */
 export type SysFiles = Pick<FileSystem, 'open' | 'readdir' | 'exists'>;
 
 const HOSTS = '/sys/class/iscsi_host';

@@ -10,8 +10,8 @@ const ENOUGH_PATHS = 2;
 const ENOUGH_ATTEMPTS = 2;
 
 /**
- * Decides whether the portals of a disk are tried again to find more paths (`AttachDisk`). If no path was found, they
- * are not tried again here, because staging fails and is retried after its back-off.
+ * Decides whether the portals of a disk are tried again to find more paths (`AttachDisk`). If no path was found, the
+ * portals are not tried again here, because staging fails and is retried after its back-off.
  * @param attempt number of the attempt, from 1
  */
 export function pathsFound(found: number, portals: number, attempt: number): Tried {
