@@ -157,7 +157,7 @@ test('a node condition that is absent, False or Unknown does not count as True',
   expect(isTrue(node([{ type: 'Ready', status: 'True' }]), 'Available')).toBe(false);
 });
 
-test('a report of readiness from an earlier run does not count', () => {
+test('a node that reported readiness only in an earlier run does not count as ready', () => {
   const node = (status: string, lastHeartbeatTime: string) => ({
     metadata: { name: 'n' },
     status: { conditions: [{ type: 'Ready', status, lastHeartbeatTime }] },
@@ -175,7 +175,7 @@ test('each firewall rule names the link of the cluster, so that only its own rul
   for (const { rule } of rules) expect(rule.join(' ')).toContain('-m comment --comment nac-1');
 });
 
-test('reads the mount points of a namespace', () => {
+test('reads the mount points of a mount namespace', () => {
   const line = (point: string): string => `40 31 0:37 /own${point} ${point} rw,relatime shared:9 - ext4 /dev/vda rw`;
   expect(mountPointsIn(`${line('/')}\n${line('/var/lib/kubelet')}\n`)).toEqual(['/', '/var/lib/kubelet']);
 });

@@ -135,7 +135,7 @@ describe('unusable configuration files', () => {
   it.each([
     ['', 'syntax', `${CONFIG}:1:1: is empty`],
     [file('maxPods: [1\n'), 'syntax', `${CONFIG}:4:1: `],
-  ])('refuses the unusable configuration file %j', async (config, code, message) => {
+  ])('refuses the unusable configuration file %j with the code %s', async (config, code, message) => {
     const error = await refusal({ config });
     expect(error.code).toBe(code);
     expect(error.message).toContain(message);

@@ -81,7 +81,7 @@ describe('resolveFeatureGates', () => {
       { ClusterTrustBundleProjection: true, ClusterTrustBundle: false },
       'ClusterTrustBundleProjection is enabled, but depends on features that are disabled: ClusterTrustBundle',
     ],
-  ])('refuses the feature gates %j', (requested, message) => {
+  ])('refuses the feature gates %j with the problem: %s', (requested, message) => {
     expect(resolveFeatureGates(requested).problems.map((problem) => problem.message)).toEqual([message]);
   });
 
@@ -114,7 +114,7 @@ describe('feature gates of a configuration', () => {
     );
   });
 
-  it('a loaded configuration tells which feature gates are enabled', async () => {
+  it('a loaded configuration reports which feature gates are enabled', async () => {
     const { featureGates } = await load({ argv: ['--feature-gates=CustomCPUCFSQuotaPeriod=true'] });
     expect(featureGates.enabled('CustomCPUCFSQuotaPeriod')).toBe(true);
   });

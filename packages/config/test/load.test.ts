@@ -136,7 +136,7 @@ describe('drop-ins', () => {
     [{ 'a.conf': 'maxPods: 5\n' }, 'decode', '/etc/kubelet/conf.d/a.conf:1:1: apiVersion: is missing'],
     [{ 'a.conf': '' }, 'syntax', '/etc/kubelet/conf.d/a.conf:1:1: is empty'],
     [{}, 'read', '/etc/kubelet/conf.d: cannot be read: ENOENT'],
-  ])('refuses the drop-ins %j', async (dropIns, code, message) => {
+  ])('refuses the drop-ins %j with the code %s and the message %s', async (dropIns, code, message) => {
     const error = await refusal({ dropIns });
     expect(error.code).toBe(code);
     expect(error.message).toContain(message);

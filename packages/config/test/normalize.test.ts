@@ -92,7 +92,7 @@ describe('defaultConfiguration', () => {
     }
   });
 
-  it('defaultConfiguration accepts other values for some fields', () => {
+  it('defaultConfiguration replaces defaults by the given values', () => {
     expect(defaultConfiguration({ maxPods: 5 })).toEqual({ ...defaultConfiguration(), maxPods: 5 });
   });
 });
@@ -107,7 +107,7 @@ describe('paths of configuration fields', () => {
     ['a["b.c"]', 'd', 'a["b.c"].d'],
     ['', 'b.c', '["b.c"]'],
     ['a', 'b[0]', 'a["b[0]"]'],
-  ])('joins the paths %j and %j to %s, and splits the result again', (parent, key, path) => {
+  ])('in the path %j, the key %j has the path %s, whose parent is the first path', (parent, key, path) => {
     expect(childPath(parent, key)).toBe(path);
     expect(parentPath(path)).toBe(parent);
     expect(isWithin(path, parent)).toBe(true);

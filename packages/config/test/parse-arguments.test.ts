@@ -41,7 +41,7 @@ describe('parseArguments', () => {
         ['max-pods', '2'],
       ],
     ],
-  ])('parseArguments reads %j', (argv, expected) => {
+  ])('parseArguments reads %j as %j', (argv, expected) => {
     expect(parse(...argv)).toEqual(expected);
   });
 
@@ -100,7 +100,7 @@ describe('parseArguments', () => {
     );
   });
 
-  it('any command line is read or refused, and none causes another exception', () => {
+  it('parseArguments reads or refuses any command line without an exception', () => {
     const word = fc.oneof(
       fc.string(),
       fc.constantFrom('--', '-', '--max-pods', '-v', '-hh', '--enable-server=', '--v'),

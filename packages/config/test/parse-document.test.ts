@@ -158,7 +158,7 @@ describe('parseDocument', () => {
     );
   });
 
-  it('any text is read or refused, and none causes another exception', () => {
+  it('parseDocument reads or refuses any text without an exception', () => {
     const piece = fc.constantFrom(
       'a: ',
       '- ',

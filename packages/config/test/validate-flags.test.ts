@@ -39,7 +39,7 @@ describe('validation of flags that mirror no configuration field', () => {
     ['node-labels', 'a=b,c=-', expect.stringContaining('"-" must be empty, or at most 63 letters')],
     ['node-labels', 'a=b,-=c', expect.stringContaining('"-" must be 1 to 63 letters')],
     ['node-labels', 'a=b,k8s.io/c=d', expect.stringContaining("unknown 'kubernetes.io' or 'k8s.io' label k8s.io/c")],
-  ])('refuses the flag --%s=%s', (flag, text, message) => {
+  ])('refuses the flag --%s=%s with the problem: %s', (flag, text, message) => {
     expect(validateFlags(parseCommandLine([`--${flag}=${text}`]))).toEqual([
       { path: `--${flag}`, message, origin: { source: 'flag', flag, text } },
     ]);

@@ -22,7 +22,7 @@ describe('parseEndpoint', () => {
     ['tcp://x:65535', 'tcp://x:65535', 'dns:x:65535'],
     ['tcp://x:00080', 'tcp://x:80', 'dns:x:80'],
     ['tcp://[::1]:3735', 'tcp://[::1]:3735', 'dns:[::1]:3735'],
-  ])('parseEndpoint reads %s', (endpoint, url, target) => {
+  ])('parseEndpoint reads %s as the URL %s and the target %s', (endpoint, url, target) => {
     expect(parseEndpoint(endpoint)).toEqual({ url, target });
   });
 

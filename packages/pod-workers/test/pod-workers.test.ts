@@ -586,7 +586,7 @@ describe('static pods of one full name', () => {
     expect(syncer.steps('a').at(-1)).toBe('syncPod');
   });
 
-  it('P3: forget removes one finished pod that is desired again, and unknown pods still do not count as gone (P5)', async () => {
+  it('P3: forgetReused forgets a finished pod that is desired again, and unknown pods still do not count as gone (P5)', async () => {
     for (const pod of [a, b]) workers.updatePod({ updateType: 'create', pod });
     await clock.settle();
     for (const pod of [a, b]) workers.updatePod({ updateType: 'kill', pod });

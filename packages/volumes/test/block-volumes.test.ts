@@ -211,7 +211,7 @@ describe('loop devices', () => {
     ['/a/b\n', '/a/b'],
     ['/a/b (deleted)\n', '/a/b'],
     ['', ''],
-  ])('the backing file %j of a loop device is the path %j', (content, path) => {
+  ])('the backing_file content %j of a loop device contains the path %j', (content, path) => {
     expect(backingPath(content)).toBe(path);
   });
 

@@ -78,7 +78,7 @@ describe('containerMounts', () => {
       { readOnly: true, recursiveReadOnly: 'Perhaps' },
       'failed to resolve recursive read-only mode: unknown recursive read-only mode "Perhaps"',
     ],
-  ])('refuses the volumeMount %j', (mount, message) => {
+  ])('refuses the volumeMount %j with the error: %s', (mount, message) => {
     expect(() => mountOf(mount)).toThrow(message);
   });
 });

@@ -133,7 +133,7 @@ describe('a failed call to a CSI driver', () => {
     expect(await manager.podVolumesExist('u1')).toBe(false);
   });
 
-  it('V1: a volume that is mounted anywhere else is not unstaged', async () => {
+  it('V1: a staged volume is not unstaged while it is mounted at another path', async () => {
     const { fs, manager, driver, clock, mounter, signal } = makeCsi();
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
     await fs.mkdir('/other');

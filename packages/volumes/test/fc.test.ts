@@ -168,7 +168,7 @@ describe('an FC volume', () => {
     ]);
   });
 
-  it('an FC volume is found by its identifier', async () => {
+  it('an FC volume is found by its WWID', async () => {
     const { mount, tools, mounter } = await makeFc();
     tools.fabric.set('/dev/disk/by-id/scsi-ACME_disk_1', '/dev/sde');
     await mount(fcPod('u1', { wwids: ['ACME disk 1'] }));

@@ -104,7 +104,7 @@ describe('the response of a flexVolume driver', () => {
     ['', 127, 'output must be a JSON object, but is: empty (exit code 127)'],
     ['sh: not found', 127, 'output must be a JSON object, but is: sh: not found (exit code 127)'],
     ['[]', 0, 'output must be a JSON object, but is: [] (exit code 0)'],
-  ])('the flexVolume driver response %s with exit code %i is a failure with a reason', (output, exitCode, why) => {
+  ])('the flexVolume driver response %s with exit code %i is the failure: %s', (output, exitCode, why) => {
     expect(() => status(output, exitCode)).toThrow(why);
   });
 });

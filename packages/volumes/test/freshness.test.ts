@@ -30,7 +30,7 @@ test('after a change to a pod from a source without metadata.generation, content
   expect(isFresh(filling, { metadata, spec: { containers: [] } }, 1)).toBe(false);
 });
 
-test('a volume that was never filled is not fresh', () => {
+test('the content of a volume that was never written does not count as fresh', () => {
   expect(isFresh(undefined, pod(), 0)).toBe(false);
 });
 

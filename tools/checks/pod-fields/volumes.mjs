@@ -248,7 +248,7 @@ export const volumes = {
       t.fc,
       'an FC volume with a multipath device needs no scan; the device is flushed before its paths are removed',
     ]),
-    works('wwids', [t.fc, 'an FC volume is found by its identifier']),
+    works('wwids', [t.fc, 'an FC volume is found by its WWID']),
   ],
   FlexVolumeSource: [
     works('driver fsType options readOnly', flex),
