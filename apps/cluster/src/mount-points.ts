@@ -3,7 +3,8 @@ import { readdir, readFile, readlink, rmdir } from 'node:fs/promises';
 
 /**
  * Returns the directories that the cluster must remove at its end: directories that do not exist yet, and directories
- * that another cluster has created as mount points. The last of these clusters removes them.
+ * that another cluster has created as mount points. If several clusters use a directory, the last cluster that ends
+ * removes it.
  */
 export async function ownMountPoints(directories: readonly string[]): Promise<readonly string[]> {
   const used = await foreignMountPoints();

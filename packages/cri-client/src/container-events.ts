@@ -35,8 +35,8 @@ export interface ContainerEventOptions {
 
 /**
  * Items of {@link watchContainerEvents}. `connected`: the stream is open and delivers events from now on. Earlier
- * events may have been missed, so the reader must list once. `reconnect` is false for the first connection. `event`:
- * one event.
+ * events may have been missed, so the reader must list the containers once. `reconnect` is false for the first
+ * connection. `event`: one event.
  */
 export type ContainerEventItem =
   | { readonly type: 'connected'; readonly reconnect: boolean }

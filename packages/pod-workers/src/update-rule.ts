@@ -53,7 +53,8 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
     };
   }
   // If a pod is already deleted when this kubelet first sees it, the pod has been terminating under an earlier kubelet,
-  // and only the rest of its grace period applies. Later updates count by the clock of this node.
+  // and only the rest of its grace period applies. For later updates, this node measures the grace period with its own
+  // clock.
   const currentSeconds =
     state === undefined && work.pod !== undefined
       ? deletionSecondsLeft(work.pod, event.nowMs)

@@ -24,7 +24,7 @@ interface Running {
   readonly stop: () => Promise<void>;
 }
 
-/** A node with two drivers, of which a test disturbs the first. */
+/** Creates a node with two CSI drivers. The tests inject faults into the first driver. */
 function make(): CsiFixture & { readonly run: (manager: VolumeManager) => Running } {
   const fixture = makeCsi();
   fixture.registered.set(OTHER, new MemoryDriver(fixture, OTHER));

@@ -171,8 +171,8 @@ function isEmptyScalar(node: unknown): boolean {
 }
 
 /**
- * Returns the name of a tag of the YAML library, by which tags are removed. The library itself only compares tag
- * objects.
+ * Returns the name of a tag of the YAML library, by which tags are removed. The YAML library itself identifies tags
+ * only by object identity.
  */
 function nameOf(tag: Exclude<Tags[number], string>): string {
   const format = 'format' in tag && typeof tag.format === 'string' ? tag.format : '';

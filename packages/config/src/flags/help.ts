@@ -76,7 +76,7 @@ function ownEntry(flag: KubeletFlag): HelpEntry {
 }
 
 function mirrorEntry({ flag, field, path }: (typeof mirrorFlags)[number]): HelpEntry {
-  // Without --config, some defaults of flags differ from the defaults of a file. The help shows the former.
+  // The help shows the defaults without --config, some of which differ from the defaults of a file.
   const own = FLAG_DEFAULTS.find(([at]) => at.join('.') === path.join('.'))?.[1];
   return {
     name: flag.name,

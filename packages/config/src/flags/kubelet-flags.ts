@@ -10,8 +10,8 @@ export interface KubeletFlag {
   readonly name: string;
   readonly shorthand?: string;
   /**
-   * Name of the property in {@link KubeletFlags}; for a duration, the name ends in `Ms`. Undefined for a flag that has
-   * no effect, as in upstream.
+   * Name of the property in {@link KubeletFlags}; for a duration, the name ends in `Ms`. The property is absent for a
+   * flag that has no effect, as in upstream.
    */
   readonly property?: string;
   readonly type: FlagType;

@@ -86,7 +86,10 @@ class ArgumentParser {
     else this.#occurrences.push({ name: shape.name, text });
   }
 
-  /** Reads the letters one by one. The first flag that needs a value takes the rest of the text as its value. */
+  /**
+   * Reads the letters of short flags one by one. The first flag that needs a value takes the rest of the text as its
+   * value.
+   */
   #short(letters: string): void {
     for (let at = 0; at < letters.length; at++) {
       const letter = letters.charAt(at);

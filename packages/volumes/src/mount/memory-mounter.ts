@@ -60,7 +60,7 @@ export class MemoryMounter implements Mounter {
     // Mount options have no effect in memory.
   }
 
-  /** Removes all mounts, because the machine was off. */
+  /** Removes all mounts, as a restart of the machine does. */
   reboot(): void {
     for (const target of [...this.#points.keys()].toReversed()) this.#fs.unmount(target);
     for (const target of this.#points.keys()) this.#tell({ target, source: undefined });

@@ -34,8 +34,8 @@ export class PodDirectories {
   readonly #underWay = new Set<number>();
   readonly #orphanPlaces = new Semaphore(ORPHANS_AT_ONCE);
   /**
-   * Monotonic time at which each pod's directories were created. A pod is dropped if a clean-up does not find its
-   * directory.
+   * Monotonic time at which each pod's directories were created. An entry is removed if a clean-up does not find the
+   * pod's directory.
    */
   readonly #made = new Map<string, number>();
   /** Removals of pods' directories in progress, by pod UID. */
