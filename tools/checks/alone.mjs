@@ -17,11 +17,11 @@ import { bundle } from './bundle.mjs';
 import { installation, linkTo, packAll } from './packed.mjs';
 
 const TIMEOUT_MS = 30_000;
-/** Limits for the number of packages and megabytes that an installation of a small package brings. */
+/** Maximum number of packages and of megabytes that the installation of a small package may bring. */
 const LIMITS = { pleg: { count: 5, megabytes: 2 }, 'pod-workers': { count: 5, megabytes: 2 } };
 /** Oldest compiler that the declarations support, and the compiler that builds them. */
 const COMPILERS = ['tools/packaging/node_modules/.bin/tsc', 'node_modules/.bin/tsc'];
-/** Packages whose README program gets a runtime, with the expected output. */
+/** Packages whose README program needs a container runtime, with the pattern of the expected output. */
 const RUNTIME_OUTPUTS = new Map([
   ['cri-client', /./],
   ['image-gc', /^\d+ bytes of images are gone$/m],
@@ -133,8 +133,8 @@ async function use(entry, packages) {
 }
 
 /**
- * Returns whether a package or its README program uses the runtime for tests. Such programs are not bundled: the runtime
- * needs grpc-js as it is published.
+ * Returns whether a package or its README program uses the runtime for tests. Programs with this runtime are not
+ * bundled, because the runtime needs grpc-js as it is published.
  */
 function usesFakeRuntime({ name, manifest, project }) {
   const fake = '@node-agent/fake-cri';
@@ -236,7 +236,7 @@ function compile(tsc, count) {
   const errors = result.stdout.split('\n').filter((line) => /error TS\d+/.test(line));
   if (result.status !== 0 && errors.length === 0)
     faults.push(`${version} exited with ${result.status}: ${result.stdout}${result.stderr}`);
-  // Errors inside third-party declarations are not counted (isomorphic-ws requires @types/ws next to it).
+  // Errors in third-party declarations are only counted: isomorphic-ws, for example, requires @types/ws next to it.
   const theirs = errors.filter((line) => line.startsWith('..'));
   faults.push(...errors.filter((line) => !line.startsWith('..')).map((line) => `${version}: ${line}`));
   const seconds = ((performance.now() - from) / 1000).toFixed(1);

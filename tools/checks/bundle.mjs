@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { root } from '../bootstrap/toolchain.mjs';
 
-// The version that tsup brings.
+// esbuild is used in the version on which tsup depends.
 const tsup = createRequire(path.join(root, 'package.json')).resolve('tsup');
 const esbuild = createRequire(tsup)('esbuild');
 

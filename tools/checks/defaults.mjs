@@ -6,7 +6,7 @@ import path from 'node:path';
 import { root, workspaceManifests } from '../bootstrap/toolchain.mjs';
 import { entryFiles, exportedNames, sourcesOf } from './sources.mjs';
 
-/** Packages that assemble a whole node or replace one. Their components are mandatory. */
+/** Packages that assemble a whole node or simulate one, so that their components are mandatory. */
 const WHOLE = new Set(['@node-agent/kubelet', '@node-agent/kubelet-assembly', '@node-agent/simulation']);
 const COMMON = /^ {2}readonly (clock|random|logger|metrics|recorder): /gm;
 

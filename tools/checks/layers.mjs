@@ -12,7 +12,10 @@ const ORDER = ['base', 'foundation', 'state', 'client', 'manager', 'core', 'asse
 const KIT = 'testkit';
 /** Tools are not published. */
 const TOOL = 'tool';
-/** Apps whose build bundles code of tools. They list these tools in devDependencies (docs/decisions/0009-cluster-command.md). */
+/**
+ * Apps whose build bundles code of tools. The apps list these tools in devDependencies
+ * (docs/decisions/0009-cluster-command.md).
+ */
 const BUNDLES_TOOLS = new Set(['@node-agent/cluster']);
 
 const packages = new Map();
@@ -23,7 +26,7 @@ for (const file of workspaceManifests()) {
 }
 
 const faults = [];
-/** Distinct imports between sources of two packages. */
+/** Imports from the sources of one package to another package, each once. */
 const arrows = new Set();
 for (const [name, { directory, layer, manifest }] of packages) {
   if (layer === undefined || ![...ORDER, KIT, TOOL].includes(layer)) {

@@ -50,7 +50,7 @@ for (const file of workspaceManifests()) {
   want(manifest.publishConfig?.access === 'public', 'publishConfig.access: want public');
   want(manifest.files?.join() === 'dist,src,CHANGELOG.md', 'files: want dist, src (for source maps) and CHANGELOG.md');
   want(fs.existsSync(path.join(root, directory, 'README.md')), 'README.md is missing');
-  // A program exports only its manifest, so that its files cannot be imported.
+  // A package with a program need not have the entry `.`, so that its files cannot be imported.
   want(manifest.exports?.['.'] || manifest.bin, 'exports: want an entry for .');
   for (const [subpath, target] of Object.entries(manifest.exports ?? {})) {
     if (subpath === './package.json' && target === subpath) continue;

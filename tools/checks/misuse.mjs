@@ -59,7 +59,7 @@ const UNCHECKED_CLASSES = new Map([
 ]);
 const CANDIDATES = ['/x', 1, {}, [], () => undefined, true, 'client', 'server', 1n, 'unix:///run/x.sock', 'https://h'];
 
-/** Options whose valid values are not among the candidates. */
+/** Valid options of classes for which the candidates contain no valid value, by class. */
 const VALUES = new Map([
   ['Authentication', { anonymous: true }],
   ['ConfiguredCredentials', { cluster: { server: 'https://h' }, user: {} }],
@@ -69,14 +69,14 @@ const VALUES = new Map([
   ['NodeTransport', { server: 'https://h' }],
   ['UserNamespaces', { podsDirectory: '/x', range: { firstId: 65_536, length: 65_536 * 16 }, maxPods: 10 }],
 ]);
-/** Classes that take their options as the first argument. */
+/** Classes whose constructor takes the options as first argument. */
 const OPTIONS_FIRST = new Set(['GrpcServer']);
 
 const listed = process.argv.includes('--list');
 const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const faults = [];
 let checked = 0;
-// Later errors of components that were constructed with placeholders do not matter.
+// Classes are constructed with placeholders as components, so rejections of their later work are ignored.
 process.on('unhandledRejection', () => {});
 for (const file of workspaceManifests()) {
   const { name, private: isPrivate } = JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'));
@@ -145,7 +145,9 @@ async function misuse(Exported, fault) {
   return `needs ${required.join(', ') || 'nothing'}; ${known} options${starts ? '; starts once' : ''}`;
 }
 
-/** The class with an additional, ignored first argument, so that it can be called like all other classes. */
+/**
+ * Returns the class with an additional, ignored first argument, so that it can be constructed like all other classes.
+ */
 function optionsSecond(Exported) {
   const Class = class extends Exported {
     constructor(_components, options) {
@@ -172,7 +174,7 @@ function fill(Class, components, options, option) {
 /** Tries an unknown option and, for each known option, a value of the wrong type. Returns the number of known options. */
 function misspelt(Class, components, options, fault) {
   const error = thrownBy(() => new Class(components, { ...options, noSuchOption: 1 }));
-  // The class has no options.
+  // Without an error and without a call of `checkOptions`, the class has no options.
   if (error === undefined && !/checkOptions\(/.test(String(Class))) return 0;
   if (error?.code !== 'InvalidOptions' || error.option !== 'noSuchOption') {
     fault(`the error for a misspelt option does not name it: ${error}`);
@@ -202,7 +204,7 @@ async function startTwice(made, className, fault) {
   return true;
 }
 
-/** A component that has every method; each method returns another such component. */
+/** Returns a placeholder for any component: it has every method, and each method returns another placeholder. */
 function anyPort() {
   return new Proxy(function port() {}, {
     get: (_, name) => (typeof name === 'symbol' || name === 'then' ? undefined : anyPort()),

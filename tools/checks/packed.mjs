@@ -1,5 +1,5 @@
-// The published packages as users install them: packed into tarballs and unpacked outside the workspace, each next to
-// only the dependencies that its packed package.json declares. Third-party packages come from the workspace.
+// Provides the published packages as users install them: packed into tarballs and unpacked outside the workspace, each
+// next to only the dependencies that its packed package.json declares. Third-party packages come from the workspace.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -116,19 +116,21 @@ function linkDependencies(directory, { name, source, manifest, faults }, package
     }
     const { version } = readJson(path.join(target, 'package.json'));
     // Packing replaces workspace:^ by a caret range of the version that is published with it. A range must not start
-    // below the tested version. A program pins the dependencies of other projects to the tested versions.
+    // below the tested version. A package with a program requires exactly the tested versions of third-party packages.
     const wanted = manifest.bin !== undefined && own === undefined ? version : `^${version}`;
     if (range !== wanted) faults.push(`depends on ${dependency} ${range}: must be ${wanted}, the tested version`);
     linkTo(target, path.join(storeOf(directory, name), dependency));
   }
 }
 
-/** Finds a dependency that a program pins for a package that it brings, in the store of the package manager. */
+/**
+ * Finds, in the store of the package manager, a third-party dependency that a package with a program pins to a version.
+ */
 function resolvePin(manifest, dependency, version) {
   if (manifest.bin === undefined) return undefined;
   const store = path.join(root, 'node_modules/.pnpm');
   const wanted = `${dependency.replace('/', '+')}@${version}`;
-  // Behind the version, the store's names have the versions of peer dependencies (`name@1.0.0_peer@2.0.0`).
+  // Names in the store continue after the version with the versions of peer dependencies (`name@1.0.0_peer@2.0.0`).
   const folder = fs.readdirSync(store).find((name) => name === wanted || name.startsWith(`${wanted}_`));
   return folder && resolveFrom(path.join(store, folder), dependency);
 }

@@ -1,5 +1,6 @@
-// Checks that tools/checks/pod-fields has a verdict for each field of a PodSpec (works, refused, or not the kubelet's), that each named test
-// exists, and that docs/reference/pod-spec.md is up to date. `--write` writes that page.
+// Checks that tools/checks/pod-fields has a verdict for each field of a PodSpec (works, refused, or not the kubelet's),
+// that each named test exists, and that docs/reference/pod-spec.md is up to date. With `--write`, writes
+// docs/reference/pod-spec.md.
 import fs from 'node:fs';
 import path from 'node:path';
 import { root } from '../bootstrap/toolchain.mjs';

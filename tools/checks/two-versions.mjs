@@ -1,10 +1,9 @@
 // Checks that two versions of the packages work side by side in one program, as happens if two of its dependencies
 // require different versions. All packages are packed and unpacked twice, the second time with another version. Then
-//   - the type of every export must be assignable to the same type of the other version, so that values can be passed
-//     between the versions: interfaces, functions, constructor parameters, and the members of classes,
-//   - tools/checks/two-versions/program.ts is type-checked and run. It combines managers of one version with clients of
-//     the other.
-// Usage: node tools/checks/two-versions.mjs [--keep]    (requires built packages)
+// - the type of every export must be assignable to the same type of the other version, so that values can be passed
+// between the versions: interfaces, functions, constructor parameters, and the members of classes,
+// - tools/checks/two-versions/program.ts is type-checked and run. This program combines managers of one version with
+// clients of the other. Usage: node tools/checks/two-versions.mjs [--keep] (requires built packages)
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -14,13 +13,13 @@ import { linkTo, packAll, repack } from './packed.mjs';
 
 const TIMEOUT_MS = 60_000;
 /**
- * Packages whose values are not passed on: they assemble the other packages, replace them in tests, are used by their
- * generated code, or are another project's library (yaml, whose classes are its own).
+ * Packages whose values are not passed to other packages: they assemble the other packages, replace them in tests, are
+ * used by generated code, or are a library of another project (yaml).
  */
 const ENDS = new Set(['kubelet', 'kubelet-assembly', 'simulation', 'grpc', 'yaml']);
 /**
- * Members of a class as seen by a port that another package declares for it. Members that are objects of a class are
- * reduced to their public members, too.
+ * TypeScript type for the members of a class that another package may declare in a port. Members that are objects of a
+ * class are reduced to their public members, too.
  */
 const MEMBERS = `
 type Method = (...args: never) => unknown;
@@ -58,7 +57,7 @@ function main() {
   runProgram(project);
 }
 
-/** Returns the entries of a package, each with an alias for a program. */
+/** Returns the importable entries of a package, each with a name under which the generated program imports it. */
 function entriesOf({ name, folder, manifest }) {
   const entries = Object.entries(manifest.exports ?? {}).filter(([, target]) => target.types !== undefined);
   return entries.map(([subpath, target]) => {
@@ -111,7 +110,7 @@ function declarationOf(text, name, isType) {
     `^export (?:declare )?(?:abstract )?(class|interface|type|function|const) ${name}\\b(<)?`,
     'm',
   ).exec(text);
-  // The name is declared in another file and re-exported by this one.
+  // The file only re-exports the name, which is declared in another file.
   if (found === null) return { kind: isType ? 'type' : 'const', parameters: 0 };
   return { kind: found[1], parameters: found[2] ? parametersAt(text, found.index + found[0].length) : 0 };
 }
@@ -161,7 +160,7 @@ function checkTypes(project) {
   }
 }
 
-/** Runs the program. Every other end than its success message is a fault. */
+/** Runs the program. Any end other than its success message is a fault. */
 function runProgram(project) {
   const home = path.join(directory, 'home');
   fs.mkdirSync(home);

@@ -1,15 +1,15 @@
 /** How the program was called. */
 export interface Call {
-  /** Command that the user typed, for messages: options follow it. */
+  /** Command that the user typed, without its options, for messages. */
   readonly calledAs: string;
   /** Arguments of the command. */
   readonly args: readonly string[];
 }
 
-/** First arguments that start a part of the program in namespaces. */
+/** Program parts that run in namespaces, by the first argument that starts them. */
 export const PARTS = { cluster: 'run-cluster', node: 'run-node' } as const;
 
-/** Word before the arguments if the kubelet has started the program: `kubelet cluster up`. */
+/** First argument if the kubelet has started this program, as in `kubelet cluster up`. */
 const SUBCOMMAND = 'cluster';
 
 /**

@@ -4,14 +4,14 @@ import { down } from './down.ts';
 import { type ClusterOptions, parseClusterOptions, usage } from './options.ts';
 import { up } from './up.ts';
 
-/** Exit code without root or on a system other than Linux. */
+/** Exit code of a command that runs without root or on a system other than Linux. */
 const CANNOT_RUN = 3;
 
-/** A process with a channel to its parent was started by {@link startDetached}. */
+/** Whether this process was started by {@link startDetached}: only then it has a channel to its parent. */
 const isDetached = process.send !== undefined;
 
 function tell(message: DetachedMessage): void {
-  // The parent returns when the cluster is ready.
+  // The parent returns as soon as the cluster is ready, which closes the channel.
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }
 
@@ -55,7 +55,7 @@ async function runUp(options: ClusterOptions, calledAs: string): Promise<number>
   const signals = endingSignals({ name: calledAs, watchesParent: !isDetached });
   const abandoned = new AbortController();
   let isReady = false;
-  // The command that waits for a detached cluster was interrupted.
+  // The channel closes early if the command that waits for the detached cluster was interrupted.
   process.on('disconnect', () => isReady || abandoned.abort());
   const ready = (): void => {
     isReady = true;

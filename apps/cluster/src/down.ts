@@ -8,12 +8,12 @@ import { placesIn } from './places.ts';
 import { readState, startTimeOf } from './state.ts';
 import { removeTraces } from './traces.ts';
 
-/** Time in ms that a running command gets to end its cluster. */
+/** Maximum time in ms to wait until a running command has ended its cluster. */
 const END_MS = 90_000;
 const POLL_MS = 100;
 
 /**
- * Ends the cluster of a directory: one that runs, in the foreground or detached, or one whose command was killed.
+ * Ends the cluster of a directory, whether its command runs in the foreground, runs detached, or was killed.
  * @returns whether there was a cluster
  * @throws Error if the command does not end in time, or something cannot be removed
  */
@@ -26,12 +26,12 @@ export async function down(options: ClusterOptions, say: (line: string) => void)
   if (state === undefined) return false;
   if ((await startTimeOf(state.pid)) === state.startTime) process.kill(state.pid, 'SIGTERM');
   const until = performance.now() + END_MS;
-  // The command has removed everything when its directory is gone or its lock is released. Its state file is removed
-  // earlier.
+  // The running command is done when the directory does not exist any more or its lock is released. The command removes
+  // its state file before that.
   while (existsSync(directory)) {
     const lock = await lockDirectory(directory).catch(() => undefined);
     if (lock !== undefined) {
-      // Nobody else removes this state while this process has the lock.
+      // While this process has the lock, no other process removes the cluster of this state.
       const left = await readState(places.state);
       if (left !== undefined) await removeTraces(places, left);
       await lock.release();

@@ -19,12 +19,15 @@ export interface IsolatedProgramOptions {
   readonly attach: (pid: number) => Promise<void>;
 }
 
-/** Part of this program that runs a cluster or a node in namespaces, as a child process. */
+/** A child process that runs a part of this program, a cluster or a node, in its own namespaces. */
 export class IsolatedProgram {
   readonly #options: IsolatedProgramOptions;
   readonly #child: ChildProcess;
   readonly #exit: Promise<string>;
-  /** Connection of the network, which may still be in progress when the program exits. */
+  /**
+   * Connection of the child's network namespace in progress. The connection may still be in progress when the child
+   * exits.
+   */
   #attaching: Promise<void> = Promise.resolve();
   readonly #ready = Promise.withResolvers<void>();
   #reason: string | undefined;
@@ -39,7 +42,7 @@ export class IsolatedProgram {
     closeSync(log);
     const closed = new Promise<string>((resolve) => {
       this.#child.on('error', (error) => resolve(error.message));
-      // `close` follows the last message.
+      // The event `close` is emitted after the last message was received.
       this.#child.on('close', (code, signal) => resolve(`exited with ${signal ?? `exit code ${code}`}`));
     });
     this.#exit = closed.then(async (how) => {
@@ -47,23 +50,25 @@ export class IsolatedProgram {
       return how;
     });
     this.#listen();
-    this.#ready.promise.catch(() => {}); // The caller may end the program instead of waiting.
+    this.#ready.promise.catch(() => {}); // Avoids an unhandled rejection: the caller may end the program instead of waiting.
     void this.#exit.then((how) => this.#ready.reject(new Error(this.#reason ?? how)));
-    // The program may exit before it has read its input.
+    // Writing fails if the program exits before it has read its input; the exit is reported by `close`.
     this.#child.stdin?.on('error', () => {});
   }
 
-  /** Resolves when the program is ready. @throws Error with the reason if the program exits before */
+  /** Promise that resolves when the program is ready. @throws Error with the reason if the program exits before */
   get ready(): Promise<void> {
     return this.#ready.promise;
   }
 
-  /** Resolves with the reason when the program has exited and its network is no longer being connected. */
+  /**
+   * Promise that resolves with the reason when the program has exited and no connection of its network is in progress.
+   */
   get exit(): Promise<string> {
     return this.#exit.then((how) => this.#reason ?? how);
   }
 
-  /** Requests the program to end. Waits for its exit. */
+  /** Requests the program to end, and waits for its exit. */
   async end(): Promise<void> {
     this.#child.stdin?.end();
     await this.#exit;
@@ -90,7 +95,7 @@ export class IsolatedProgram {
         this.#receive(JSON.parse(line) as Message);
       }
     });
-    stream.on('error', () => {}); // The program exited; `close` follows.
+    stream.on('error', () => {}); // Reading fails when the program exits; the exit is reported by `close`.
   }
 
   #receive(message: Message): void {

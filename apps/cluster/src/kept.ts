@@ -1,13 +1,16 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { Places } from './places.ts';
 
-/** Facts of a kept cluster that stay the same for all runs. The file also marks its directory. */
+/**
+ * Data of a kept cluster that stay the same for all runs. The file with these data also marks the directory as that of
+ * a kept cluster.
+ */
 export interface Kept {
   /** Second byte of the cluster's addresses, which certificates and objects contain. */
   readonly block: number;
 }
 
-/** Parses the facts about a kept cluster. Returns `undefined` if the text contains none. */
+/** Parses the data of a kept cluster. Returns `undefined` if the text is not valid. */
 export function parseKept(text: string): Kept | undefined {
   let value: unknown;
   try {
@@ -20,7 +23,7 @@ export function parseKept(text: string): Kept | undefined {
 }
 
 /**
- * Reads the facts about the kept cluster in a directory. @returns `undefined` if the directory is empty
+ * Reads the data of the kept cluster in a directory. @returns `undefined` if the directory is empty
  * @throws Error if the directory contains anything else, or a kept cluster although none is expected
  */
 export async function readKept({ directory, kept }: Places, keeps: boolean): Promise<Kept | undefined> {
@@ -35,7 +38,7 @@ export async function readKept({ directory, kept }: Places, keeps: boolean): Pro
   return facts;
 }
 
-/** Writes the facts about a kept cluster. */
+/** Writes the data of a kept cluster. */
 export async function writeKept({ kept }: Places, facts: Kept): Promise<void> {
   await writeFile(kept, JSON.stringify(facts));
 }

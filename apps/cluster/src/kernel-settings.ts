@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /**
  * Settings of the whole machine that a cluster changes, by path below `/proc/sys`, with the values that it sets. The
- * kubelet sets the first ones; packets to other networks need the last one.
+ * kubelet sets all but the last setting; the last one permits packets to other networks.
  */
 export const CHANGED_SETTINGS: Readonly<Record<string, string>> = {
   'vm/overcommit_memory': '1',
@@ -27,7 +27,7 @@ export async function readSettings(names: readonly string[]): Promise<Readonly<R
 
 /**
  * Returns the settings to restore: those that differ from the value before the start and still have the value that a
- * cluster sets. Another value was set by somebody else in the meantime and stays.
+ * cluster sets. A setting with any other value was changed by another program in the meantime and is not restored.
  */
 export function settingsToRestore(
   before: Readonly<Record<string, string>>,

@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, readlink, rmdir } from 'node:fs/promises';
 
 /**
- * Returns the directories to remove at the end: those that do not exist, and those that exist because another cluster
- * has created them as mount points. The cluster that ends last removes them.
+ * Returns the directories that the cluster must remove at its end: directories that do not exist yet, and directories
+ * that another cluster has created as mount points. If several clusters use a directory, the last cluster that ends
+ * removes it.
  */
 export async function ownMountPoints(directories: readonly string[]): Promise<readonly string[]> {
   const used = await foreignMountPoints();
@@ -11,12 +12,12 @@ export async function ownMountPoints(directories: readonly string[]): Promise<re
 }
 
 /**
- * Removes mount points that are empty. A mount point of another mount namespace stays, because its removal would unmount
- * it there.
+ * Removes mount points that are empty. A directory that is a mount point in another mount namespace is kept, because
+ * its removal would unmount it there.
  */
 export async function removeMountPoints(paths: readonly string[]): Promise<void> {
   const used = await foreignMountPoints();
-  // A directory that somebody else has filled in the meantime is not empty and stays.
+  // `rmdir` fails for a directory that another program has filled in the meantime, so the directory is kept.
   for (const path of paths) if (!used.has(path)) await rmdir(path).catch(() => {});
 }
 
@@ -30,7 +31,7 @@ async function foreignMountPoints(): Promise<ReadonlySet<string>> {
   const seen = new Set([await readlink('/proc/self/ns/mnt')]);
   const points = new Set<string>();
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-    // The process may exit at any time.
+    // Reading fails if the process exits in the meantime.
     const namespace = await readlink(`/proc/${pid}/ns/mnt`).catch(() => undefined);
     if (namespace === undefined || seen.has(namespace)) continue;
     seen.add(namespace);

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { resolvConfOf } from '@node-agent/tools-standalone';
 
-/** CoreDNS uses at most this many name servers, as the C library does. */
+/** Maximum number of name servers that CoreDNS gets, the same as in the C library. */
 const MAX_SERVERS = 3;
 
 /**
- * Returns the name servers in a resolver configuration that a network namespace can reach, which are those without a
- * loopback address, and IPv4 only.
+ * Returns the IPv4 name servers in a resolver configuration that a network namespace can reach: those without a
+ * loopback address.
  */
 export function reachableServers(resolvConf: string): readonly string[] {
   const servers = [...resolvConf.matchAll(/^\s*nameserver\s+(\d+\.\d+\.\d+\.\d+)\s*$/gm)].map(

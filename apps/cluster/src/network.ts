@@ -1,8 +1,11 @@
-/** Addresses of a cluster. All are in one /16 subnet, so that the machine needs one route and one firewall rule. */
+/**
+ * Addresses of a cluster. All addresses are in one /16 subnet, so that the machine needs one route and one firewall
+ * rule.
+ */
 export interface ClusterNetwork {
   /** The cluster's /16 subnet. */
   readonly subnet: string;
-  /** Address of this machine on the bridge of the nodes. It is the gateway to other networks. */
+  /** Address of this machine on the bridge of the nodes, which is the nodes' gateway to other networks. */
   readonly hostAddress: string;
   /** Subnet of the pods of all nodes. */
   readonly podSubnet: string;
@@ -24,7 +27,10 @@ export interface NodeAddresses {
   readonly podSubnet: string;
 }
 
-/** First and last candidate of the second byte. Defaults of clouds, of other cluster tools and of `npm start` differ. */
+/**
+ * First and last candidate of the second byte. The range avoids the defaults of clouds, of other cluster tools and of
+ * `npm start`.
+ */
 const FIRST = 160;
 const LAST = 191;
 
@@ -52,8 +58,8 @@ export function clusterNetwork(block: number, nodes: number): ClusterNetwork {
 }
 
 /**
- * Returns the second byte of a subnet that the machine does not use. The result is the same for the same seed, as long
- * as that subnet is free.
+ * Returns the second byte of a `10.X.0.0/16` subnet that the machine does not use. The same seed gives the same subnet
+ * as long as it is free.
  * @param seed any integer from 0
  * @param used addresses and routes of the machine, such as the output of `ip -4 route`
  * @throws RangeError if all candidates are in use
@@ -67,7 +73,7 @@ export function freeBlock(seed: number, used: string): number {
   throw new RangeError(`every subnet from 10.${FIRST}.0.0/16 to 10.${LAST}.0.0/16 is in use`);
 }
 
-/** Returns whether a machine uses no address that begins with `10.` and this byte. @param used see {@link freeBlock} */
+/** Returns whether a machine uses no address that begins with `10.BLOCK.`. @param used see {@link freeBlock} */
 export function isBlockFree(block: number, used: string): boolean {
   return !new RegExp(`(?<![\\d.])10\\.${block}\\.`).test(used);
 }

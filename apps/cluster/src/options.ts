@@ -12,7 +12,7 @@ export interface ClusterOptions {
   readonly keeps: boolean;
   /** Whether the command returns when the cluster is ready. */
   readonly detaches: boolean;
-  /** Directory with all programs of the cluster. Default: they are found, downloaded or built. */
+  /** Directory with all programs of the cluster. Default: the programs are found, downloaded or built. */
   readonly binaries?: string;
   readonly help: boolean;
 }
@@ -47,7 +47,7 @@ Exit codes: 0 after a requested end, 1 after a failure, 2 for an invalid command
 other than Linux.`;
 }
 
-/** The options of a command line, or its problem, which the caller prints with {@link usage}. */
+/** Options of a command line, or the problem of it, which the caller prints together with {@link usage}. */
 export type Parsed = { readonly options: ClusterOptions } | { readonly problem: string };
 
 /** Parses the arguments of the command. */

@@ -7,8 +7,8 @@ export function ownCommand(argv: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the command that starts the kubelet: the program of package `@node-agent/kubelet`. It is executed directly,
- * because its first line sets the flags of Node.js that keep memory use small.
+ * Returns the command that starts the kubelet: the program of package `@node-agent/kubelet`. The program is executed
+ * directly, because its first line sets the flags of Node.js that keep memory use small.
  */
 export function kubeletCommand(): readonly string[] {
   const manifest = import.meta.resolve('@node-agent/kubelet/package.json');

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 
 /**
- * Checks that only root can change a directory whose files this command, as root, believes: process IDs that it ends,
- * paths that it removes and programs that it runs.
+ * Checks that only root can change a directory whose files this command trusts while it runs as root: process IDs to
+ * end, paths to remove and programs to run.
  * @throws Error naming the directory
  */
 export async function checkOwner(directory: string): Promise<void> {

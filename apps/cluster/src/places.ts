@@ -4,13 +4,13 @@ import { join } from 'node:path';
 /** Paths and names of a cluster. */
 export interface Places {
   readonly directory: string;
-  /** Marks the directory as a cluster's, and names what must be removed outside of it. */
+  /** State file, which marks the directory as that of a cluster and lists what must be removed outside of it. */
   readonly state: string;
-  /** Facts that stay the same as long as the directory is kept. */
+  /** File with the data of a kept cluster that stay the same for all runs. */
   readonly kept: string;
-  /** Kubeconfig of the administrator. */
+  /** Path of the administrator's kubeconfig. */
   readonly kubeconfig: string;
-  /** Input of the program inside the namespaces. */
+  /** File with the input for the programs in namespaces. */
   readonly plan: string;
   readonly log: string;
   readonly controlPlane: string;
@@ -18,7 +18,7 @@ export interface Places {
   node(name: string): NodePlaces;
   /** Name of the cluster's cgroup. */
   readonly group: string;
-  /** Name of the network link on this machine. It has at most 15 characters. */
+  /** Name of the network link on this machine, with at most 15 characters. */
   readonly link: string;
 }
 
@@ -41,7 +41,7 @@ export interface NodePlaces {
   readonly own: string;
 }
 
-/** Longest socket path is 107 bytes: `sun_path` has 108 bytes including the terminating zero. */
+/** Maximum length of a socket path in bytes: `sun_path` has 108 bytes, including the terminating zero. */
 const SOCKET_PATH_BYTES = 107;
 
 /** Returns the paths of a cluster in a directory. */

@@ -21,7 +21,7 @@ export function parseState(text: string): ClusterState | undefined {
   try {
     value = JSON.parse(text);
   } catch {
-    return undefined; // The file was cut off when the machine stopped.
+    return undefined; // The file is incomplete if the machine stopped while it was written.
   }
   if (typeof value !== 'object' || value === null) return undefined;
   const { pid, startTime, keeps, subnet, mountPoints, kernelSettings } = value as Partial<ClusterState>;
@@ -53,7 +53,7 @@ export async function readState(file: string): Promise<ClusterState | undefined>
 
 /** Writes the state of a cluster. */
 export async function writeState(file: string, state: ClusterState): Promise<void> {
-  // Flushed before the rename, so that a crash of the machine leaves the old or the new state.
+  // The file is flushed before the rename, so that after a crash of the machine it contains the old or the new state.
   await writeFile(`${file}.new`, JSON.stringify(state, undefined, 2), { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);
 }
@@ -61,6 +61,6 @@ export async function writeState(file: string, state: ClusterState): Promise<voi
 /** Returns the start time of a process in kernel ticks, or `undefined` if there is no such process. */
 export async function startTimeOf(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The process name before the fields may contain any characters.
+  // The fields follow the process name in parentheses, which may itself contain any characters.
   return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }

@@ -8,14 +8,14 @@ import type { Places } from './places.ts';
 import type { ClusterState } from './state.ts';
 import { disconnect } from './uplink.ts';
 
-/** A kept cluster whose command was killed ends by itself. It gets this time in ms. */
+/** Maximum time in ms to wait for a kept cluster whose command was killed: it ends by itself. */
 const KEPT_END_MS = 45_000;
 const POLL_MS = 200;
 
 /**
  * Removes everything that a cluster has created or changed on this machine: its processes, cgroup, link, firewall rules,
  * kernel settings, mount points and, unless it is kept, its directory.
- * @throws Error if something cannot be removed; the state stays then
+ * @throws Error if something cannot be removed; the state file is kept in this case
  */
 export async function removeTraces(places: Places, state: ClusterState): Promise<void> {
   const { directory, group, link } = places;

@@ -25,26 +25,26 @@ import { removeTraces } from './traces.ts';
 import { connect } from './uplink.ts';
 
 /**
- * Share of the processors for the cluster's cgroup. It is ten times the usual one, because about ten services are in it
- * that would each have a share of their own on a machine.
+ * CPU shares of the cluster's cgroup. The number is ten times the default, because the cgroup contains about ten
+ * services, each of which would have the default shares on a real machine.
  */
 const CPU_SHARES = 10_240;
 
-/** Environment of a command. */
+/** Callbacks and signals of a command. */
 export interface Surroundings {
   readonly say: (line: string) => void;
   /** Command that the user typed, for messages. */
   readonly calledAs: string;
-  /** Aborted when the command must end. */
+  /** Signal that is aborted when the command must end. */
   readonly ending: AbortSignal;
-  /** Aborted when containers must not get their grace periods. */
+  /** Signal that is aborted when containers must end without their grace periods. */
   readonly hurry: AbortSignal;
   /** Called when the cluster is ready. */
   readonly ready?: () => void;
 }
 
 /**
- * Runs a cluster until the command must end. Nothing outside of a kept directory is left then.
+ * Runs a cluster until the command must end, and then removes everything of it except a kept directory.
  * @throws Error with the reason if the cluster cannot start or a process of it keeps exiting
  */
 export async function up(options: ClusterOptions, surroundings: Surroundings): Promise<void> {
@@ -148,7 +148,8 @@ async function run(plan: Plan, places: Places, options: ClusterOptions, surround
 }
 
 /**
- * Returns the second byte of the cluster's addresses. @throws Error if the byte of a kept cluster is in use, or all bytes
+ * Returns the second byte of the cluster's addresses. @throws Error if the byte of a kept cluster or, for a new
+ * cluster, every candidate is in use
  */
 async function chooseBlock(directory: string, kept: number | undefined): Promise<number> {
   const used = `${await runProgram('ip', ['-4', '-o', 'address'])}\n${await runProgram('ip', ['-4', 'route'])}`;

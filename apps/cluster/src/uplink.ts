@@ -55,7 +55,7 @@ export async function connect(link: string, pid: number, network: ClusterNetwork
 export async function disconnect({ link, subnet }: Uplink): Promise<void> {
   await attempt('ip', ['link', 'delete', link]);
   for (const { table, chain, rule } of firewallRules({ link, subnet })) {
-    // A run that was killed may have added a rule once and a later one again.
+    // Each rule is deleted until none is left, because a killed run and a later run may both have added it.
     while (await attempt('iptables', ['--wait', '-t', table, '-D', chain, ...rule]));
   }
 }

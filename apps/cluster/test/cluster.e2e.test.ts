@@ -11,11 +11,11 @@ import { placesIn } from '../src/places.ts';
 import { readState } from '../src/state.ts';
 
 const exec = promisify(execFile);
-/** Built programs, which an installation links into one directory. */
+/** Built programs, which are linked into one directory as in an installation. */
 const PROGRAMS = { kubelet: '../../kubelet/dist/main.js', 'kubelet-cluster': '../dist/main.js' };
 const TIMEOUT_MS = 240_000;
 
-/** `kubelet cluster` with its output. */
+/** A running `kubelet cluster` command and its output. */
 class Run {
   readonly child: ChildProcess;
   readonly exit: Promise<number | null>;
@@ -55,12 +55,12 @@ let programs = '';
 let mountPoints: readonly string[] = [];
 
 beforeAll(async () => {
-  // Not below a deep temporary directory, because it contains sockets.
+  // The directory contains sockets, so its path must be short.
   directory = await mkdtemp('/tmp/na-cl-');
   programs = await mkdtemp('/tmp/na-clp-');
   for (const [name, file] of Object.entries(PROGRAMS)) {
     await symlink(fileURLToPath(new URL(file, import.meta.url)), join(programs, name));
-    // Fails if the packages are not built.
+    // `access` fails if the packages are not built.
     await access(join(programs, name));
   }
   mountPoints = ['/var/lib/kubelet', '/var/lib/cni', '/var/log/pods'].filter((path) => !existsSync(path));
@@ -71,7 +71,7 @@ afterAll(async () => {
   for (const made of [directory, programs]) await rm(made, { recursive: true, force: true });
 }, TIMEOUT_MS);
 
-/** Returns everything on the machine that belongs to the cluster. */
+/** Returns all processes, cgroups and links of the cluster, and everything else that is left of it on the machine. */
 async function traces(): Promise<readonly string[]> {
   const { link, group } = placesIn(directory);
   const found: string[] = [];
@@ -101,7 +101,7 @@ async function traces(): Promise<readonly string[]> {
   ];
 }
 
-/** A web server on each node behind a service, and its name as the content of a page. */
+/** Returns the objects of a web server on each node behind one service. The server's page is its pod name. */
 function webObjects(): string {
   const labels = { app: 'web' };
   const spread = {
@@ -131,7 +131,7 @@ function webObjects(): string {
   });
 }
 
-/** A pod on a node that asks the service repeatedly by its DNS name. */
+/** Returns a pod on a node that requests the page of the service repeatedly by its DNS name. */
 function client(nodeName: string): string {
   const ask = 'for i in $(seq 20); do wget -qO- http://web.default.svc.cluster.local/hostname || exit 1; done';
   const container = { name: 'client', image: PAUSE_IMAGE, command: ['sh', '-c', ask] };

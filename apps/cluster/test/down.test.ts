@@ -5,11 +5,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { down } from '../src/down.ts';
 import { placesIn } from '../src/places.ts';
 
-/** Several periods in which `down` looks again. */
+/** Time in ms in which `down` checks the directory several times. */
 const PERIODS_MS = 500;
 
 test.runIf(process.getuid?.() === 0)(
-  'waits for a command that has removed its state and is still removing the rest',
+  'down waits for a command that has removed its state file and still holds the lock of its directory',
   async () => {
     const directory = await mkdtemp('/tmp/na-down-');
     onTestFinished(() => rm(directory, { recursive: true, force: true }));

@@ -33,7 +33,7 @@ test.each([
   [['--data', '/d'], { directory: '/d', keeps: true }],
   [['down', '--run-dir', '/r'], { command: 'down', directory: '/r', keeps: false }],
   [['up', '--binaries', '/b'], { binaries: '/b' }],
-])('parses %j', (args, expected) => {
+])('parses the cluster options %j as %j', (args, expected) => {
   expect(parseClusterOptions(args)).toMatchObject({ options: expected });
 });
 
@@ -44,11 +44,11 @@ test.each([
   [['--nodes', '1.5'], '--nodes 1.5: must be 1 or 2'],
   [['--data', '/d', '--run-dir', '/r'], '--data and --run-dir must not be used together'],
   [['--data', ''], '--data: must be a directory'],
-])('rejects %j and names the argument', (args, problem) => {
+])('rejects the cluster options %j with the problem: %s', (args, problem) => {
   expect(parseClusterOptions(args)).toEqual({ problem });
 });
 
-test('rejects an unknown option', () => {
+test('rejects an unknown cluster option', () => {
   expect(parseClusterOptions(['--wrong'])).toMatchObject({ problem: expect.stringContaining('--wrong') });
 });
 
@@ -101,7 +101,7 @@ test.each([
   [JSON.stringify({ ...STATE, pid: '7' }), 'pid'],
   [JSON.stringify({ ...STATE, mountPoints: [1] }), 'mount points'],
   [JSON.stringify({ ...STATE, kernelSettings: { a: 1 } }), 'kernel settings'],
-])('rejects %s as a state', (text) => {
+])('rejects the text %s as the state of a cluster', (text) => {
   expect(parseState(text)).toBe(undefined);
 });
 
@@ -157,7 +157,7 @@ test('a node condition that is absent, False or Unknown does not count as True',
   expect(isTrue(node([{ type: 'Ready', status: 'True' }]), 'Available')).toBe(false);
 });
 
-test('a report of readiness from an earlier run does not count', () => {
+test('a node that reported readiness only in an earlier run does not count as ready', () => {
   const node = (status: string, lastHeartbeatTime: string) => ({
     metadata: { name: 'n' },
     status: { conditions: [{ type: 'Ready', status, lastHeartbeatTime }] },
@@ -175,7 +175,7 @@ test('each firewall rule names the link of the cluster, so that only its own rul
   for (const { rule } of rules) expect(rule.join(' ')).toContain('-m comment --comment nac-1');
 });
 
-test('reads the mount points of a namespace', () => {
+test('reads the mount points of a mount namespace', () => {
   const line = (point: string): string => `40 31 0:37 /own${point} ${point} rw,relatime shared:9 - ext4 /dev/vda rw`;
   expect(mountPointsIn(`${line('/')}\n${line('/var/lib/kubelet')}\n`)).toEqual(['/', '/var/lib/kubelet']);
 });
@@ -212,6 +212,6 @@ test.each([
   [{ uid: 0, mode: 0o41777 }, 'must not be writable by other users'],
   [{ uid: 0, mode: 0o40770 }, 'must not be writable by other users'],
   [{ uid: 65534, mode: 0o40700 }, 'must belong to root'],
-])('a cluster directory with %j is refused if other users can change it: %s', (stats, problem) => {
+])('a cluster directory with %j has the ownership problem: %s', (stats, problem) => {
   expect(ownerProblem(stats)).toBe(problem);
 });

@@ -26,7 +26,8 @@ export interface CertificateManagerComponents {
   readonly store: Pick<CertificateStore, 'load' | 'save'>;
   readonly pendingKey: Pick<PendingKey, 'get' | 'forget'>;
   /**
-   * Returns the client for a signing request. Called before each request. If it throws, the request counts as failed.
+   * Returns the client for a signing request. Called before each request. If the function throws, the request counts as
+   * failed.
    */
   readonly client: (identity: RequestIdentity) => SigningRequestClient | Promise<SigningRequestClient>;
   /** Default: the system clock. */
@@ -46,33 +47,39 @@ export interface CertificateManagerOptions {
    * CertificateManager.wake} after changes.
    */
   readonly subject: () => CertificateSubject | undefined;
-  /** Whether the certificate is renewed before it expires. If false, only the first one is requested. Default: true. */
+  /**
+   * Whether the certificate is renewed before it expires. If false, only the first certificate is requested. Default:
+   * true.
+   */
   readonly rotate?: boolean;
   /**
-   * The pair to use, and to replace immediately, if the store has no valid one. kubeadm supplies such a pair to a
-   * control plane's kubelet.
+   * Certificate pair that is used, and immediately replaced, if the store has no valid pair. kubeadm supplies such a
+   * pair to a control plane's kubelet.
    */
   readonly initialPair?: CertificatePair;
-  /** How long to wait for a request to be signed before a new attempt, in milliseconds. Default: 900,000. */
+  /** Maximum wait for the signature of a request before the next attempt, in milliseconds. Default: 900,000. */
   readonly requestTimeoutMs?: number;
 }
 
-/** The maximum time between checks, in milliseconds: timers stop while a machine sleeps, and clocks are adjusted. */
+/**
+ * Maximum time between checks, in milliseconds. The time is limited, because timers stop while a machine sleeps, and
+ * clocks are adjusted.
+ */
 const LONGEST_SLEEP_MS = 600_000;
 
-/** A new certificate is not replaced for being rejected during this time, in milliseconds. */
+/** Time after the issue of a certificate during which it is not replaced if the server rejects it, in milliseconds. */
 const REJECT_GRACE_MS = 300_000;
 
 /**
- * Errors after which a CertificateSigningRequest is given up. The next one uses another key, and so has another name,
- * which is derived from the key.
+ * Errors after which a CertificateSigningRequest is abandoned. The next request has another key, and therefore another
+ * name.
  */
 const FINAL: readonly CertificateErrorCode[] = ['RequestDenied', 'RequestFailed', 'RequestIncompatible', 'InvalidPair'];
 
 /**
- * Keeps one certificate valid: loads it from the store, requests another from the API server before it expires or when
- * its subject must change, and stores it. Failures are counted, logged and retried. The current certificate stays in
- * use even if it has expired, because the server's clock decides. Source:
+ * Keeps one certificate valid: loads it from the store, requests a new certificate from the API server before the old
+ * one expires or when its subject must change, and stores the new certificate. Failures are counted, logged and
+ * retried. An expired certificate stays in use, because the server's clock decides whether it is valid. Source:
  * `client-go/util/certificate/certificate_manager.go`.
  */
 export class CertificateManager {
@@ -86,10 +93,10 @@ export class CertificateManager {
   #forced = false;
   #isAccepted = true;
   #issuedFor: CertificateSubject | undefined;
-  /** By the monotonic clock. */
+  /** Monotonic time at which the current certificate was issued. */
   #issuedAtMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
-  /** The request in progress. */
+  /** Request in progress, with the function that abandons it. */
   #request: { readonly subject: CertificateSubject; abandon(): void } | undefined;
   #endSleep: (() => void) | undefined;
   readonly #startOnce = new StartOnce('CertificateManager');
@@ -113,17 +120,17 @@ export class CertificateManager {
     this.#metrics = certificateMetrics(components.metrics, options.purpose);
   }
 
-  /** The pair in use, which may have expired. `undefined` until there is one. */
+  /** The certificate pair in use, which may have expired; `undefined` until there is one. */
   get current(): CertificatePair | undefined {
     return this.#pair;
   }
 
-  /** Resolves to the pair in use once there is one. @throws the signal's reason */
+  /** Resolves to the certificate pair in use as soon as there is one. @throws the signal's reason */
   async ready(signal?: AbortSignal): Promise<CertificatePair> {
     return this.#pair ?? (await abortable(this.#first.promise, signal));
   }
 
-  /** Calls `listener` whenever the pair in use changes. @returns a function that removes the listener */
+  /** Calls `listener` whenever the certificate pair in use changes. @returns a function that removes the listener */
   onChange(listener: (pair: CertificatePair) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -137,7 +144,10 @@ export class CertificateManager {
     this.#endSleep?.();
   }
 
-  /** Reports that the server rejected the pair. Another one is requested, with the bootstrap credentials. */
+  /**
+   * Reports that the server rejected the certificate pair. A new certificate is requested with the bootstrap
+   * credentials.
+   */
   reject(pair: CertificatePair): void {
     if (pair !== this.#pair || !this.#isAccepted || this.#options.rotate === false) return;
     // If the server rejects a newly issued certificate, no further certificate is requested.
@@ -159,7 +169,8 @@ export class CertificateManager {
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     try {
-      // A temporary disk error must not cause a request for a certificate that may be stored.
+      // The store is read until that succeeds: after a temporary disk error, it may still have a certificate, so none
+      // must be requested.
       while (!(await this.#load())) {
         await this.#sleep(retryDelayMs(++this.#failures, this.#components.random.next()), signal);
       }
@@ -190,11 +201,11 @@ export class CertificateManager {
     logger.info({ why: step.why }, 'Requesting a certificate');
     if (await this.#renew(subject, signal)) return;
     await this.#sleep(retryDelayMs(this.#failures, this.#components.random.next()), signal);
-    // Another process may have stored a pair in the meantime.
+    // Another process may have stored a certificate pair in the meantime.
     if (this.#pair === undefined || isExpired(this.#pair.leaf, clock.now())) await this.#load();
   }
 
-  /** @returns whether the next round may start immediately */
+  /** Requests a new certificate. @returns whether the next round may start immediately */
   async #renew(subject: CertificateSubject, signal: AbortSignal): Promise<boolean> {
     const { clock, logger } = this.#components;
     using link = linkAbort(signal);
@@ -212,7 +223,7 @@ export class CertificateManager {
       }
       const lacks = subjectMismatch(pair.leaf, subject);
       if (lacks !== undefined) logger.warn({ lacks }, 'The signer left out part of the requested subject');
-      // If the certificate has already expired by this machine's clock, back off before the next request.
+      // If the new certificate has already expired by this machine's clock, the next request waits for the back-off.
       if (this.#rotateAtMs > clock.now()) this.#failures = 0;
       else this.#failures++;
       return this.#failures === 0;
@@ -239,8 +250,8 @@ export class CertificateManager {
   }
 
   /**
-   * Returns the key for the next certificate. It must differ from the current key, which a crash may have left as the
-   * pending key.
+   * Returns the key for the next certificate. The key must differ from the current key, which a crash may have left as
+   * the pending key.
    */
   async #newKey(): Promise<KeyObject> {
     const { pendingKey } = this.#components;
@@ -269,7 +280,7 @@ export class CertificateManager {
     });
   }
 
-  /** @returns whether the content of the store is known */
+  /** Loads the stored certificate pair, or else the initial pair. @returns whether the store could be read */
   async #load(): Promise<boolean> {
     const { store, clock, logger } = this.#components;
     const { initialPair } = this.#options;

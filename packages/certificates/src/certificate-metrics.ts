@@ -5,7 +5,10 @@ import type { CertificatePurpose } from './usages.ts';
 export interface CertificateMetrics {
   readonly failures: Counter;
   readonly ttlSeconds: Gauge;
-  /** How long the previous certificate was in use. As in upstream, only for serving certificates. */
+  /**
+   * Time for which the previous certificate was in use. As in upstream, this metric exists only for serving
+   * certificates.
+   */
   readonly rotationSeconds: Histogram | undefined;
 }
 

@@ -5,17 +5,17 @@ import { type CertificateSubject, canonicalIp } from './subject.ts';
 /** The content of the first certificate in a chain. */
 export interface LeafCertificate extends CertificateSubject {
   readonly issuer: string;
-  /** Milliseconds since the epoch. */
+  /** Start of the validity, in milliseconds since the Unix epoch. */
   readonly notBeforeMs: number;
-  /** Milliseconds since the epoch. */
+  /** End of the validity, in milliseconds since the Unix epoch. */
   readonly notAfterMs: number;
 }
 
 /** A certificate with its chain and private key. The key is a secret and must not be logged. */
 export interface CertificatePair {
-  /** PEM: the certificate first, then its issuers. */
+  /** The certificate in PEM, followed by the certificates of its issuers. */
   readonly cert: string;
-  /** PEM. */
+  /** The private key in PEM. */
   readonly key: string;
   readonly leaf: LeafCertificate;
 }
@@ -24,7 +24,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 const PRIVATE_KEY = /-----BEGIN ((?:[A-Z]+ )?PRIVATE KEY)-----[^-]+-----END \1-----/;
 
 /**
- * Parses a pair from PEM texts. Both texts may be the same, and may contain other data.
+ * Parses a certificate and its key from PEM texts. Both parameters may be the same text, and may contain other data.
  * @throws CertificateError `InvalidPair` if a part is missing or unreadable, or if the key does not match the
  * certificate
  */
@@ -54,7 +54,8 @@ export function parsePair(certificateText: string, keyText: string): Certificate
 }
 
 /**
- * Parses the certificates in a PEM text. @throws CertificateError `InvalidPair` if there is none, or one is unreadable
+ * Parses the certificates in a PEM text. @throws CertificateError `InvalidPair` if there is no certificate, or a
+ * certificate is unreadable
  */
 export function parseCertificates(text: string): readonly LeafCertificate[] {
   const found = text.match(CERTIFICATE) ?? [];
@@ -67,7 +68,8 @@ export function parseCertificates(text: string): readonly LeafCertificate[] {
 }
 
 /**
- * Returns whether a text contains at least one valid PEM certificate. Go's `AppendCertsFromPEM` ignores invalid ones.
+ * Returns whether a text contains at least one valid PEM certificate. As in Go's `AppendCertsFromPEM`, invalid
+ * certificates are ignored.
  */
 export function hasCertificate(text: string): boolean {
   return (text.match(CERTIFICATE) ?? []).some((one) => {

@@ -26,11 +26,11 @@ export interface CertificateRequest {
   readonly subject: CertificateSubject;
   readonly purpose: CertificatePurpose;
   readonly privateKey: KeyObject;
-  /** How long to wait for the signature, in milliseconds. */
+  /** Maximum wait for the signature, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** How often the request is read while the watch does not work, in milliseconds. */
+/** Interval at which the request is read while the watch fails, in milliseconds. */
 const LOOK_PERIOD_MS = 10_000;
 
 /**
@@ -101,7 +101,7 @@ function checkReusable(
   }
 }
 
-/** Waits for the certificate by a watch, and by reads while the watch does not work. */
+/** Waits until the certificate is issued, with a watch. While the watch fails, the request is read periodically. */
 async function issued(
   { client, clock, random, logger }: RequestComponents,
   name: string,
@@ -154,7 +154,10 @@ async function issued(
   }
 }
 
-/** @throws CertificateError if no certificate will be issued */
+/**
+ * Returns the issued certificate; `undefined` while the request is pending. @throws CertificateError if no certificate
+ * will be issued
+ */
 function certificateIn(object: SigningRequestObject | undefined, name: string, uid: string): string | undefined {
   if (object === undefined) throw new CertificateError('RequestGone', `csr ${JSON.stringify(name)} was deleted`);
   if (object.metadata.uid !== uid) {

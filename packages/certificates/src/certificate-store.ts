@@ -27,15 +27,15 @@ export interface PairFiles {
 }
 
 export interface StoreOptions {
-  /** An absolute path. Created if missing. */
+  /** Absolute path of the directory, which is created if it does not exist. */
   readonly directory: string;
-  /** `kubelet-client` or `kubelet-server`. */
+  /** Prefix of the file names: `kubelet-client` or `kubelet-server`. */
   readonly prefix: string;
-  /** Used if the store has no pair of its own. */
+  /** Files that are used if the store has no pair of its own. */
   readonly fallback?: PairFiles;
 }
 
-/** The number of pairs that are kept, including the current one. */
+/** Number of certificate pairs that are kept, including the current pair. */
 const KEPT_PAIRS = 3;
 
 /**
@@ -57,7 +57,7 @@ export class CertificateStore {
     this.#options = options;
   }
 
-  /** The link to the current pair, for kubeconfigs. */
+  /** Path of the symbolic link to the current certificate pair, for kubeconfigs. */
   get currentPath(): string {
     return this.#path('current');
   }
@@ -84,8 +84,8 @@ export class CertificateStore {
   }
 
   /**
-   * Stores a pair and makes it current. Once resolved, the pair survives a power loss. If it throws, the previous pair
-   * stays current. @throws CertificateError `InvalidPair`; errors of the file system
+   * Stores a pair and makes it current. Once resolved, the pair survives a power loss. If the method throws, the
+   * previous pair stays current. @throws CertificateError `InvalidPair`; errors of the file system
    */
   async save(cert: string, key: string): Promise<CertificatePair> {
     const { fs, clock } = this.#components;
@@ -147,7 +147,7 @@ export class CertificateStore {
     try {
       await this.#components.fs.remove(`${this.#options.directory}/${name}`);
     } catch (err) {
-      // The new pair is in use anyway, and the next rotation retries the removal.
+      // A failed removal does not matter: the new pair is in use, and the next rotation retries the removal.
       this.#components.logger.warn({ err, name }, 'Failed to remove an old certificate');
     }
   }

@@ -5,13 +5,13 @@ import type { CertificatePair } from './certificate-pair.ts';
 
 /** The components of {@link ClientCertificateCredentials}. */
 export interface ClientCredentialComponents {
-  /** Supplies the API server's CA: `ConfiguredCredentials` of the cluster without a user. */
+  /** Source of the API server's CA: `ConfiguredCredentials` of the cluster without a user. */
   readonly cluster: CredentialSource;
   readonly certificate: Pick<CertificateManager, 'current' | 'ready' | 'reject'>;
 }
 
 /**
- * The credentials of a node: its current client certificate. Requests wait until there is one. After a rotation,
+ * Credentials of a node: its current client certificate. Requests wait until there is a certificate. After a rotation,
  * requests use new connections, and streams on old connections end within 10 s; their watches resume. Source:
  * `pkg/kubelet/certificate/transport.go`.
  */

@@ -50,7 +50,7 @@ export function time(ms: number): Buffer {
   return digits < '2050' ? element(0x17, Buffer.from(digits.slice(2))) : element(0x18, Buffer.from(digits));
 }
 
-/** Returns the 4 or 16 bytes of an IP address. @throws Error if it is invalid */
+/** Returns the 4 or 16 bytes of an IP address. @throws Error if the address is invalid */
 export function ipBytes(ip: string): Buffer {
   return Buffer.from(ipaddr.parse(ip).toByteArray());
 }

@@ -1,7 +1,7 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * Why an operation failed.
+ * Reason why an operation failed.
  * - `NoPair`: there is no certificate.
  * - `InvalidPair`: a certificate or key is unreadable, or they do not match.
  * - `InvalidKey`: a private key is of an unsupported type.

@@ -6,7 +6,7 @@ import { isExpired } from './rotation-rules.ts';
 
 /**
  * Returns why a kubeconfig cannot be used, for example because it has no valid client certificate or CA, so that the
- * node must start from its bootstrap kubeconfig. Returns `undefined` if it can be used (upstream:
+ * node must start from its bootstrap kubeconfig. Returns `undefined` if the kubeconfig can be used (upstream:
  * `isClientConfigStillValid`).
  * @throws errors of the file system if the file exists but is unreadable
  */
@@ -36,7 +36,7 @@ export async function kubeconfigProblem(
 
 /**
  * Reads the certificate and key of a kubeconfig's user.
- * @throws CertificateError if they are invalid or do not match; errors of the file system
+ * @throws CertificateError if certificate or key is invalid, or if they do not match; errors of the file system
  */
 export async function readPair(
   fs: Pick<FileSystem, 'readFile'>,

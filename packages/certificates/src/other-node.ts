@@ -8,9 +8,9 @@ import { nodeSubject } from './subject.ts';
 const FILES = ['kubelet-client-current.pem', 'kubelet-server-current.pem', 'kubelet.crt'] as const;
 
 /**
- * Rejects a certificate directory that belongs to another node. With that node's client certificate, this node would
- * act as the other node; and new certificates of this node would replace the other's. Upstream then requests a
- * certificate for its own name with the other node's identity (`certSatisfiesTemplate`,
+ * Rejects a certificate directory that belongs to another node. With the client certificate of the other node, this
+ * node would act as that node, and new certificates of this node would replace those of the other node. Upstream uses
+ * the other node's identity to request a certificate for its own name (`certSatisfiesTemplate`,
  * `client-go/util/certificate/certificate_manager.go`).
  *
  * Missing or damaged files and certificates without a node name are accepted.
@@ -30,7 +30,7 @@ export async function refuseOtherNode(
   }
 }
 
-/** Returns the node that a certificate names, or `undefined`. */
+/** Returns the name of the node in a certificate's subject; `undefined` if there is none. */
 function nodeOf(leaf: LeafCertificate): string | undefined {
   const prefix = nodeSubject('').commonName;
   if (leaf.commonName.startsWith(prefix)) return leaf.commonName.slice(prefix.length);

@@ -11,8 +11,9 @@ export interface PendingKeyComponents {
 }
 
 /**
- * The private key of a requested certificate, kept in a file until the certificate is stored. A kubelet that is killed
- * in the meantime resumes its request instead of making another one (`kubelet-client.key.tmp` in upstream's bootstrap).
+ * Private key of a requested certificate, which is kept in a file until the certificate is stored. If the kubelet is
+ * killed in the meantime, the next process can resume the request instead of making another (`kubelet-client.key.tmp`
+ * in upstream's bootstrap).
  */
 export class PendingKey {
   readonly #components: WithDefaults<PendingKeyComponents>;
@@ -46,7 +47,7 @@ export class PendingKey {
     return privateKey;
   }
 
-  /** Removes the stored key, so that the next key is new. */
+  /** Removes the stored key, so that the next call of {@link get} creates a new key. */
   async forget(): Promise<void> {
     try {
       await this.#components.fs.remove(this.#path);

@@ -3,15 +3,15 @@ import type { resources } from '@node-agent/kube-client';
 /** A `CertificateSigningRequest` of `certificates.k8s.io/v1` in its JSON form. */
 export type SigningRequestObject = NonNullable<(typeof resources.certificateSigningRequests)['object']>;
 
-/** The state of a signing request. */
+/** State of a certificate signing request. */
 export type RequestOutcome =
   | { readonly state: 'pending' | 'approved' }
   | { readonly state: 'issued'; readonly certificate: string }
   | { readonly state: 'denied' | 'failed'; readonly reason: string; readonly message: string };
 
 /**
- * Returns the state by the conditions. A denial or failure is final, whatever other conditions exist. A certificate
- * counts only if the request is approved.
+ * Returns the state of a certificate signing request from its conditions. A denial or failure is final, whatever other
+ * conditions exist. A certificate counts only if the request is approved.
  */
 export function requestOutcome({ status }: Pick<SigningRequestObject, 'status'>): RequestOutcome {
   const conditions = status?.conditions ?? [];

@@ -19,7 +19,10 @@ export function rotationDeadlineMs(
   return notBeforeMs + (notAfterMs - notBeforeMs) * (0.7 + 0.2 * fraction);
 }
 
-/** Returns the part of the wanted subject that a certificate lacks, or `undefined`. Additional names are accepted. */
+/**
+ * Returns the part of the wanted subject that a certificate lacks; `undefined` if it lacks none. Additional names are
+ * accepted.
+ */
 export function subjectMismatch(leaf: CertificateSubject, wanted: CertificateSubject): string | undefined {
   if (leaf.commonName !== wanted.commonName) {
     return `its CN is ${JSON.stringify(leaf.commonName)}, not ${JSON.stringify(wanted.commonName)}`;
@@ -33,7 +36,9 @@ export function subjectMismatch(leaf: CertificateSubject, wanted: CertificateSub
 const FIRST_DELAY_MS = 2000;
 const LONGEST_DELAY_MS = 32_000;
 
-/** Returns the delay after consecutive failures, in milliseconds: 2 s, doubling up to 32 s, with 10% jitter. */
+/**
+ * Returns the delay after a number of consecutive failures, in milliseconds: 2 s, doubling up to 32 s, with 10% jitter.
+ */
 export function retryDelayMs(failures: number, random: number): number {
   const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.max(0, failures - 1), LONGEST_DELAY_MS);
   return delayMs * (1 + 0.1 * random);

@@ -2,25 +2,23 @@ import type { CertificatePair } from './certificate-pair.ts';
 import { isExpired, subjectMismatch } from './rotation-rules.ts';
 import { type CertificateSubject, sameSubject } from './subject.ts';
 
-/**
- * The input of a certificate manager's decision. Times are those of the wall clock, in milliseconds since the epoch.
- */
+/** Input for the decision of a certificate manager. Times are wall clock, in milliseconds since the Unix epoch. */
 export interface RotationState {
   readonly nowMs: number;
   readonly pair: CertificatePair | undefined;
-  /** The wanted subject. `undefined` while it is unknown. */
+  /** The wanted subject; `undefined` while the subject is unknown. */
   readonly subject: CertificateSubject | undefined;
-  /** When the pair should be replaced. */
+  /** Time at which the pair should be replaced. */
   readonly rotateAtMs: number;
-  /** Whether certificates are renewed. If false, one is requested only if there is none. */
+  /** Whether certificates are renewed. If false, a certificate is requested only if there is none. */
   readonly rotate: boolean;
-  /** The pair is only an initial one, or the server rejected it. */
+  /** Whether the pair must be replaced now, because it is the initial pair or the server rejected it. */
   readonly forced: boolean;
-  /** The subject for which this process obtained the pair. A signer may have left out part of it. */
+  /** Subject for which this process requested the pair. The signer may have omitted a part of the subject. */
   readonly issuedFor: CertificateSubject | undefined;
 }
 
-/** Wait, at most until a time; or request a certificate, with the reason. */
+/** Next action of a certificate manager: wait until a time at most, or request a certificate for a reason. */
 export type RotationStep =
   | { readonly do: 'wait'; readonly untilMs: number }
   | { readonly do: 'request'; readonly why: string };
@@ -39,13 +37,13 @@ export function rotationStep(state: RotationState): RotationStep {
   return { do: 'wait', untilMs: rotateAtMs };
 }
 
-/** The credentials of a request: those of the current certificate, or the bootstrap credentials. */
+/** Credentials for a certificate request: the current certificate or the bootstrap credentials. */
 export type RequestIdentity = 'current' | 'bootstrap';
 
 /**
- * Returns the credentials for the next request. If the certificate has expired or was rejected, it alternates with the
- * bootstrap credentials: clocks and servers may be wrong, and a bootstrap token expires (`cmd/kubelet/app/server.go`,
- * `buildClientCertificateManager`).
+ * Returns the credentials for the next request. If the certificate has expired or was rejected, the requests alternate
+ * between the certificate and the bootstrap credentials, because clocks and servers may be wrong, and a bootstrap token
+ * expires (`cmd/kubelet/app/server.go`, `buildClientCertificateManager`).
  * @param failures the number of consecutive failed requests
  */
 export function requestIdentity(

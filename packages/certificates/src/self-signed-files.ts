@@ -21,9 +21,9 @@ export interface SelfSignedComponents {
 const CHECK_PERIOD_MS = 86_400_000;
 
 /**
- * `kubelet.crt` and `kubelet.key` in the certificate directory, for a server without a configured certificate
+ * Maintains `kubelet.crt` and `kubelet.key` in the certificate directory, for a server without a configured certificate
  * (`cmd/kubelet/app/server.go`, `InitializeTLS`). Existing files are used, missing ones are created. A certificate that
- * a kubelet generated is renewed with the same key after 80% of its year; a certificate from elsewhere is left alone.
+ * a kubelet generated is renewed with the same key after 80% of its year; any other certificate is not changed.
  */
 export class SelfSignedFiles {
   readonly files: PairFiles;
@@ -59,8 +59,7 @@ export class SelfSignedFiles {
     await fs.mkdir(this.#directory);
     if (keyText === undefined) {
       key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
-      // The key is written first: after a crash before the certificate is written, the next start continues with the
-      // key.
+      // The key is written first, so that after a crash the next start can create a certificate for the key.
       await fs.writeFileAtomic(keyFile, privateKeyPem(key), { mode: 0o600 });
     } else key = this.#keyOf(keyText);
     const made = selfSignedCertificate({ host: this.#host, nowMs: clock.now(), serial: randomBytes(16) }, key);

@@ -7,11 +7,11 @@ import { canonicalIp } from './subject.ts';
 
 /** The options of {@link selfSignedCertificate}. */
 export interface SelfSignedOptions {
-  /** A name or an IP address. */
+  /** Host name or IP address of the server. */
   readonly host: string;
-  /** The wall clock, in milliseconds since the epoch. */
+  /** Current wall-clock time, in milliseconds since the Unix epoch. */
   readonly nowMs: number;
-  /** At most 20 random bytes. */
+  /** Serial number of the certificate: at most 20 random bytes. */
   readonly serial: Uint8Array;
 }
 
@@ -31,7 +31,7 @@ export function selfSignedCertificate({ host, nowMs, serial }: SelfSignedOptions
   const names = alternativeNames({ dnsNames: isIp ? [] : [host], ipAddresses: isIp ? [canonicalIp(host)] : [] });
   const critical = boolean(true);
   const extensions = sequence(
-    // Digital signature is bit 0 of the key usages, key encipherment bit 2.
+    // In the key usage bit string, digital signature is bit 0 and key encipherment is bit 2.
     sequence(
       oid('2.5.29.15'),
       critical,

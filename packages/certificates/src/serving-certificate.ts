@@ -1,16 +1,16 @@
 import type { SecureContextOptions, Server } from 'node:tls';
 import type { CertificatePair } from './certificate-pair.ts';
 
-/** A serving certificate: by signing request, from files, or self-signed. */
+/** Source of a serving certificate: a signing request, files, or a self-signed certificate. */
 export interface ServingCertificate {
-  /** The pair in use. `undefined` while there is none; handshakes fail then. */
+  /** The certificate pair in use; `undefined` while there is none, so that TLS handshakes fail. */
   readonly current: CertificatePair | undefined;
-  /** Calls `listener` whenever the pair in use changes. @returns a function that removes the listener */
+  /** Calls `listener` whenever the certificate pair in use changes. @returns a function that removes the listener */
   onChange(listener: (pair: CertificatePair) => void): () => void;
 }
 
 /**
- * Supplies a TLS server with the current certificate and each later one. Open connections stay open.
+ * Sets the current certificate, and each later one, in a TLS server. Open connections stay open.
  * @param options the other options of the secure context: versions, cipher suites, the CA of clients
  * @returns a function that stops the updates
  */

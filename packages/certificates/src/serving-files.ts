@@ -15,12 +15,13 @@ export interface ServingFileComponents {
   readonly logger?: Logger;
 }
 
-/** How often the files are read even without a change notification, in milliseconds (`dynamiccertificates`). */
+/** Interval at which the files are read even without a change notification, in milliseconds (`dynamiccertificates`). */
 const REPAIR_PERIOD_MS = 60_000;
 
 /**
- * A serving certificate in two files (`tlsCertFile`, `tlsPrivateKeyFile`), read again when they change. If they are
- * unreadable or do not match, the last valid pair stays in use (feature gate ReloadKubeletServerCertificateFile).
+ * A serving certificate in two files (`tlsCertFile`, `tlsPrivateKeyFile`). The files are read again when they change.
+ * If the files are unreadable or do not match, the last valid pair stays in use (feature gate
+ * ReloadKubeletServerCertificateFile).
  */
 export class ServingCertificateFiles implements ServingCertificate {
   readonly #components: WithDefaults<ServingFileComponents>;
@@ -100,7 +101,7 @@ export class ServingCertificateFiles implements ServingCertificate {
     try {
       await sleep(this.#components.clock, REPAIR_PERIOD_MS, link.signal);
     } catch {
-      // A change was reported, or the signal was aborted; the caller checks.
+      // The sleep ended early because a change was reported or the signal was aborted; the caller checks which.
     } finally {
       this.#endSleep = undefined;
     }

@@ -2,7 +2,7 @@ import { type KeyObject, sign } from 'node:crypto';
 import { element, oid, sequence } from './der.ts';
 import { CertificateError } from './errors.ts';
 
-/** A hash, and the identifier of the signature algorithm. */
+/** Signature algorithm: name of the hash, and the DER identifier of the algorithm. */
 interface Algorithm {
   readonly hash: string;
   readonly identifier: Buffer;

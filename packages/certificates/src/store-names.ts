@@ -6,8 +6,8 @@ export function datedNames(prefix: string, names: readonly string[]): readonly s
 }
 
 /**
- * Returns the name of a new pair: `<prefix>-2026-01-31-12-00-00.pem`, in UTC. It sorts after all known names, even if
- * two pairs are stored within a second or the clock was set back.
+ * Returns the name of a new pair: `<prefix>-2026-01-31-12-00-00.pem`, in UTC. The name sorts after all known names,
+ * even if two pairs are stored within a second or the clock was set back.
  */
 export function datedName(prefix: string, nowMs: number, known: readonly string[]): string {
   const at = (ms: number): string =>

@@ -6,7 +6,7 @@ export interface CertificateSubject {
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly dnsNames: readonly string[];
-  /** In the form of `canonicalIp`. */
+  /** IP addresses in the form that `canonicalIp` returns. */
   readonly ipAddresses: readonly string[];
 }
 

@@ -81,7 +81,7 @@ function nameOf(object: object): string {
   return 'metadata' in object ? ((object.metadata as { name?: string }).name ?? '') : '';
 }
 
-describe('a first certificate', () => {
+describe('the first certificate of a node', () => {
   test('requests the first client certificate with the bootstrap credentials, and uses it once it is signed', async () => {
     const { clock, decide, api, rest, names, start } = world();
     const { manager, identities } = start();
@@ -220,7 +220,7 @@ describe('a first certificate', () => {
   });
 });
 
-/** A world with a certificate in use. */
+/** Starts a certificate manager and waits until it has a certificate. */
 async function joined(options: Partial<CertificateManagerOptions> = {}) {
   const given = world();
   const started = given.start(options);
@@ -242,7 +242,7 @@ test('a temporary disk error does not cause another certificate signing request'
   expect(names()).toHaveLength(1);
 });
 
-describe('rotation', () => {
+describe('rotation of a certificate', () => {
   test('requests the next certificate with the current one after a random 70 to 90% of the lifetime', async () => {
     const { clock, decide, names, manager, identities, first } = await joined();
     const changes: CertificatePair[] = [];

@@ -24,7 +24,7 @@ vHNY7FzcuKkIQKIvXKV+FN+1TUahRANCAASxGCYMUgWV/DnJ77m5iU7dpEJRK8fS
 const BROKEN = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----';
 const BROKEN_KEY = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----';
 
-describe('a pair', () => {
+describe('certificate and key from PEM texts', () => {
   test('parses a certificate and key from files with other text, and keeps the certificate chain in order', () => {
     const { cert: issuer } = makePair();
     const text = `subject=\n${CERT}\nissuer=\n${issuer}`;
@@ -62,7 +62,7 @@ describe('a pair', () => {
   });
 });
 
-describe('certificates', () => {
+describe('certificates of a CA bundle', () => {
   test('parses each certificate of a CA bundle', () => {
     const { cert } = makePair();
     expect(

@@ -17,10 +17,10 @@ function partsOf(host: string, key: KeyObject): string[] {
 test('a self-signed certificate has the host as DNS name, is valid from an hour ago for a year, and is for server authentication', () => {
   const [version, serial, algorithm, issuer, validity, subject, , extensions] = partsOf('n1', KEY);
   expect([version, serial, algorithm]).toEqual(['a003020102', '020107', '300a06082a8648ce3d040302']);
-  // The name is n1@1767225600; it is a UTF8String, because a PrintableString must not contain `@`.
+  // The encoded name is n1@1767225600. The name is a UTF8String, because a PrintableString must not contain `@`.
   expect(subject).toBe('30183116301406035504030c0d6e314031373637323235363030');
   expect(issuer).toBe(subject);
-  // From 2025-12-31 23:00 to 2026-12-31 23:00.
+  // The encoded validity is from 2025-12-31 23:00 to 2026-12-31 23:00.
   expect(validity).toBe('301e170d3235313233313233303030305a170d3236313233313233303030305a');
   expect(extensions).toBe(
     'a3443042300e0603551d0f0101ff04040302078030130603551d25040c300a06082b06010505070301300c0603551d130101ff04023000300d0603551d110406300482026e31',

@@ -49,7 +49,7 @@ describe("a node's kubeconfig", () => {
     ['has no certificate', key, START_MS, /there is no certificate in PEM/],
     ['has no key', cert, START_MS, /there is no private key in PEM/],
     ['has the key of another certificate', cert + makePair().key, START_MS, /does not match the certificate/],
-  ])('decides whether bootstrap is needed for a node kubeconfig that %s', async (_name, pem, nowMs, problem) => {
+  ])('a node kubeconfig that %s has this problem, which requires bootstrap: $3', async (_name, pem, nowMs, problem) => {
     const fs = await world(pem);
     await writeKubeconfig(fs, PATH, { cluster }, PEM);
     const found = await kubeconfigProblem(fs, PATH, nowMs);
@@ -83,7 +83,7 @@ describe("a node's kubeconfig", () => {
       undefined,
     ],
     ["is empty, which would mean the system's authorities", '', undefined],
-  ])('decides whether a node kubeconfig is usable if its certificate authority %s', async (_n, ca, problem) => {
+  ])('a node kubeconfig whose certificate authority %s has the problem $2', async (_n, ca, problem) => {
     const fs = await world(cert + key);
     if (ca !== undefined) await fs.writeFile('/pki/ca.crt', ca);
     await writeKubeconfig(fs, PATH, { cluster: { ...cluster, ca: { file: '/pki/ca.crt' } } }, PEM);

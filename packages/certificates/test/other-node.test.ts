@@ -23,18 +23,21 @@ const { cert: otherKind } = makePair({
 test.each([
   ['kubelet-client-current.pem', `${cert}${key}`],
   ['kubelet-server-current.pem', `${cert}${key}`],
-])('refuses a stored %s of another node with an error that names it, and accepts its own', async (name, text) => {
-  const fs = await filesWith({ [name]: text });
-  await refuseOtherNode(fs, { directory, nodeName: 'n1' });
-  await expect(refuseOtherNode(fs, { directory, nodeName: 'n2' })).rejects.toMatchObject({
-    code: 'OtherNode',
-    message:
-      `/pki/${name} is the certificate of node n1, not of n2: ` +
-      'give this node another --cert-dir, or remove the file if the node was renamed',
-  });
-});
+])(
+  'refuses a stored %s of another node with an error that names that node, and accepts the file of this node',
+  async (name, text) => {
+    const fs = await filesWith({ [name]: text });
+    await refuseOtherNode(fs, { directory, nodeName: 'n1' });
+    await expect(refuseOtherNode(fs, { directory, nodeName: 'n2' })).rejects.toMatchObject({
+      code: 'OtherNode',
+      message:
+        `/pki/${name} is the certificate of node n1, not of n2: ` +
+        'give this node another --cert-dir, or remove the file if the node was renamed',
+    });
+  },
+);
 
-test('refuses the self-signed certificate of another node by name, and accepts its own', async () => {
+test('refuses the self-signed certificate of another node with an error that names that node, and accepts that of this node', async () => {
   const fs = await filesWith({});
   await new SelfSignedFiles({ fs }, { directory, host: 'n1' }).ensure();
   await refuseOtherNode(fs, { directory, nodeName: 'n1' });

@@ -27,7 +27,7 @@ test('the rotation deadline counts from notBefore of the certificate', () => {
   expect(rotationDeadlineMs({ notBeforeMs: 1000, notAfterMs: 2000 }, 0.5)).toBe(1800);
 });
 
-describe('what to do', () => {
+describe('next action of a certificate manager', () => {
   const state: RotationState = {
     nowMs: START_MS,
     pair,
@@ -74,7 +74,7 @@ describe('what to do', () => {
   });
 });
 
-describe('who asks', () => {
+describe('credentials for a certificate request', () => {
   test.each([
     ['no certificate', undefined, true, START_MS, 0, 'bootstrap'],
     ['no certificate after a failure', undefined, true, START_MS, 1, 'bootstrap'],
@@ -84,7 +84,7 @@ describe('who asks', () => {
     ['a certificate that the API server rejects, after three failures', pair, false, START_MS, 3, 'current'],
     ['an expired certificate after the bootstrap credentials failed', pair, true, START_MS + 2 * DAY_MS, 1, 'current'],
   ] as const)(
-    'the identity for a certificate request with %s',
+    'with %s, a certificate is requested with the credentials: $5',
     (_name, current, isAccepted, nowMs, failures, identity) => {
       expect(requestIdentity(current, isAccepted, nowMs, failures)).toBe(identity);
     },
@@ -132,7 +132,7 @@ describe('the outcome of a certificate signing request', () => {
       { state: 'denied', reason: 'R', message: 'M' },
     ],
     [{ conditions: [approved, { type: 'Failed', status: 'True' }] }, { state: 'failed', reason: '', message: '' }],
-  ])('requestOutcome for a certificate signing request with the status %j', (status, outcome) => {
+  ])('a certificate signing request with the status %j has the outcome %j', (status, outcome) => {
     expect(requestOutcome(status === undefined ? {} : { status })).toEqual(outcome);
   });
 });
@@ -167,7 +167,7 @@ describe("a serving certificate's subject", () => {
   });
 });
 
-describe("a store's names", () => {
+describe('file names of a certificate store', () => {
   test('datedNames lists the certificate files of one prefix, oldest first', () => {
     const names = [
       'a-2026-01-02-00-00-00.pem',

@@ -55,7 +55,7 @@ class Source {
   }
 }
 
-describe('a server', () => {
+describe('a TLS server with a changing certificate', () => {
   test('a TLS server uses each new certificate from the next handshake on, and open connections continue', async () => {
     const { server, port } = await tlsServer();
     const source = new Source();
@@ -223,7 +223,7 @@ describe('a self-signed certificate', () => {
     expect(await load()).toEqual(pair);
   });
 
-  test('K1: creates a certificate for a key that was left alone by a kill', async () => {
+  test('K1: creates the missing certificate for a key that a killed kubelet has written', async () => {
     const { fs, made, load } = selfSigned();
     fs.injectFault({ code: 'EIO', operation: 'open', skip: 1 });
     await expect(made.ensure()).rejects.toMatchObject({ code: 'EIO' });
@@ -240,7 +240,7 @@ describe('a self-signed certificate', () => {
       /kubelet\.crt and \/pki\/kubelet\.key cannot be used: (?!Error)/,
     ],
     ['an invalid key', { '/pki/kubelet.key': 'half of a' }, /kubelet\.key cannot be parsed/],
-  ])('does not overwrite %s', async (_name, contents, message) => {
+  ])('refuses to overwrite %s in the certificate directory', async (_name, contents, message) => {
     const { fs, made } = selfSigned();
     await fs.mkdir('/pki');
     for (const [path, text] of Object.entries(contents)) await fs.writeFile(path, text);

@@ -20,7 +20,7 @@ function signedPart(request: string): string | undefined {
 }
 
 describe('a signing request', () => {
-  // This request was made by Go's crypto/x509 with the same key.
+  // These requests were made by Go's crypto/x509 with the same key.
   test.each([
     [
       nodeSubject('n1'),
@@ -78,7 +78,7 @@ test('PEM text has lines of 64 characters', () => {
 describe('an existing certificate signing request', () => {
   test('an existing certificate signing request may be resumed if it has the same subject and key', () => {
     expect(() => checkCompatible(makeSigningRequest(serving, KEY), serving, KEY)).not.toThrow();
-    // The request is compatible with the alternative names with which it was made.
+    // A request without alternative names is compatible with the same subject without alternative names.
     expect(() => checkCompatible(makeSigningRequest(nodeSubject('n1'), KEY), nodeSubject('n1'), KEY)).not.toThrow();
   });
 
@@ -119,7 +119,7 @@ describe('an existing certificate signing request', () => {
   });
 });
 
-describe("a request's name", () => {
+describe('name of a certificate signing request', () => {
   test('requestName returns the same name as the Go kubelet', () => {
     const name = requestName(nodeSubject('n1'), usagesOf('client', KEY), KEY);
     expect(name).toBe('node-csr-G_fZn2HjKCLJ34NIyhix5iA0metC70fsxy0vKdzDxVo');
@@ -137,7 +137,7 @@ describe("a request's name", () => {
   });
 });
 
-describe('usages', () => {
+describe('key usages of a certificate', () => {
   const rsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey;
   test.each([
     ['client', KEY, ['digital signature', 'client auth']],
@@ -155,7 +155,7 @@ test("client and serving certificates have upstream's signer names", () => {
   ]);
 });
 
-describe('DER', () => {
+describe('DER encoding', () => {
   test('DER integers are positive and have no superfluous leading zeros', () => {
     expect(integer(Buffer.of(0, 0, 0x80)).toString('hex')).toBe('02020080');
     expect(integer(Buffer.of(0, 0x7f)).toString('hex')).toBe('02017f');

@@ -4,7 +4,7 @@ import { configurationFields } from '../src/schema/kubelet-configuration.ts';
 
 const HEADER = '// Written from the table in src/schema and src/flags by `pnpm run docs`; change it there.\n';
 
-/** The interfaces of the normal form, of the wire form and of the flags, as TypeScript. */
+/** Returns the TypeScript interfaces of the normal form, of the wire form and of the flags. */
 export function generatedTypes(): string {
   const normal = new Map<string, string>();
   const wire = new Map<string, string>();
@@ -37,7 +37,7 @@ function interfaceText(name: string, fields: readonly Field[], others: Map<strin
   return `export interface ${name} {\n${lines.join('\n')}\n}`;
 }
 
-/** A union as the formatter writes it: on one line where it fits. */
+/** Returns the type of a union of strings in the formatter's layout: on one line if the line fits. */
 function enumText(name: string, values: readonly string[]): string {
   const quoted = values.map((value) => `'${value}'`);
   const line = `export type ${name} = ${quoted.join(' | ')};`;

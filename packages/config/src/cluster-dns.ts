@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** The addresses of clusterDNS, and the entries that are not addresses, with their positions in the list. */
+/** Valid addresses of clusterDNS, and the entries that are not addresses, with their positions in the list. */
 export interface ClusterDns {
   readonly addresses: readonly string[];
   readonly invalid: readonly { readonly index: number; readonly text: string }[];
@@ -8,7 +8,7 @@ export interface ClusterDns {
 
 /**
  * Separates the addresses of clusterDNS from the entries that the Go kubelet ignores (`pkg/kubelet/kubelet.go`,
- * `netutils.ParseIPSloppy`). IPv4 numbers may have leading zeros and are decimal nevertheless.
+ * `netutils.ParseIPSloppy`). Numbers of an IPv4 address may have leading zeros; they are decimal numbers.
  */
 export function readClusterDns(entries: readonly string[]): ClusterDns {
   const addresses: string[] = [];

@@ -7,13 +7,13 @@ import type { Field, FieldType, Json } from './schema/field.ts';
 import { API_VERSION, configurationFields, KIND } from './schema/kubelet-configuration.ts';
 import { closest } from './suggest.ts';
 
-/** The content of one file: only the fields that it contains, in wire form; `null` for a field that it removes. */
+/** Content of one file in wire form. The value has only the fields that the file contains; `null` removes a field. */
 export interface Layer {
   readonly value: Readonly<Record<string, Json>>;
   /** Position of each value, by path. */
   readonly origins: ReadonlyMap<string, Origin>;
   readonly issues: readonly ConfigIssue[];
-  /** Unknown fields. Upstream ignores them with a warning. */
+  /** Unknown fields, which upstream ignores with a warning. */
   readonly unknown: readonly ConfigIssue[];
 }
 
@@ -23,7 +23,7 @@ export function decodeConfiguration(root: ConfigNode, file: string, source: 'fil
 }
 
 const SIGNED = { 32: [-2_147_483_648, 2_147_483_647], 64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] } as const;
-/** Meaning of null in a map, for types whose zero value is allowed there. */
+/** Value of null in a map of the --config file, for types whose zero value is allowed in a map. */
 const ZERO_VALUES: Readonly<Partial<Record<FieldType['kind'], Json>>> = { boolean: false, string: '', list: [] };
 
 class Decoder {
@@ -46,7 +46,7 @@ class Decoder {
     } else {
       this.#expect(root, 'apiVersion', API_VERSION);
       this.#expect(root, 'kind', KIND);
-      // A file of another kind has other fields. Listing them as unknown would hide the real problem.
+      // A file of another kind has other fields, so its unknown fields are not listed: they would hide the wrong kind.
       if (this.#issues.length === 0) value = this.#object(root, '', configurationFields, ['apiVersion', 'kind']);
     }
     return { value, origins: this.#origins, issues: this.#issues, unknown: this.#unknown };
@@ -112,7 +112,10 @@ class Decoder {
     return Object.fromEntries(members);
   }
 
-  /** In a drop-in, null removes the key. In the --config file it is the zero value of its type, as Go decodes it. */
+  /**
+   * Returns the value of null in a map: in a drop-in, null removes the key; in the --config file, it is the type's zero
+   * value, as in Go.
+   */
   #mapValue(node: ConfigNode, path: string, of: FieldType): Json | undefined {
     const isNull = node.kind === 'scalar' && node.value === null;
     const zero = this.#source === 'file' && isNull ? ZERO_VALUES[of.kind] : undefined;
@@ -154,8 +157,8 @@ class Decoder {
 }
 
 /**
- * Returns the wire value of a scalar; `undefined` if there is none, it has the wrong type, or it is not an allowed
- * value.
+ * Returns the wire value of a scalar; `undefined` if the scalar has no value, the wrong type, or a value that is not
+ * allowed.
  */
 export function scalarValue(
   value: null | boolean | number | bigint | string | undefined,

@@ -14,8 +14,9 @@ export const DEFAULT_EVICTION_HARD: Readonly<Record<string, string>> = {
 };
 
 /**
- * Defaults that differ without a --config file, for compatibility with old command lines (`applyLegacyDefaults` in
- * cmd/kubelet/app/options/options.go). Upstream then also opens the read-only port 10255; here it stays closed.
+ * Defaults that apply instead of the usual defaults if there is no --config file, for compatibility with old command
+ * lines (`applyLegacyDefaults` in cmd/kubelet/app/options/options.go). Without a --config file, upstream also opens the
+ * read-only port 10255; this kubelet keeps it closed.
  */
 export const FLAG_DEFAULTS: readonly (readonly [path: readonly string[], value: Json])[] = [
   [['authentication', 'anonymous', 'enabled'], true],
@@ -32,7 +33,8 @@ export function applyDefaults(draft: Draft, gates: FeatureGates): Draft {
 }
 
 /**
- * Fills in the thresholds of a --config file: all defaults if it sets none, or the missing ones if it requests merging.
+ * Fills in hard eviction thresholds of a --config file: all defaults if the file sets none, or the missing defaults if
+ * `mergeDefaultEvictionSettings` is true.
  */
 export function applyEvictionDefaults(draft: Draft): Draft {
   const own = draft.evictionHard;

@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import { ConfigError } from './error.ts';
 
 /**
- * Reads the configuration files. `readFile` must bound the size, and fail for a FIFO instead of waiting for its writer:
- * the files are read again while the kubelet runs.
+ * Reads the configuration files, also again while the kubelet runs. `readFile` must therefore bound the size, and fail
+ * for a FIFO instead of waiting for a writer.
  */
 export interface ConfigReader {
   readFile(path: string): Promise<Uint8Array>;
@@ -33,7 +33,7 @@ export async function findDropIns(directory: string, fs: Pick<ConfigReader, 'rea
     for (const { name, kind } of entries) {
       const path = posix.join(at, name);
       if (kind === 'directory') await walk(path);
-      // For the name `.conf`, Go counts the whole name as the extension.
+      // Go treats the whole name `.conf` as an extension, so such a file is a drop-in.
       else if (name === '.conf' || posix.extname(name) === '.conf') files.push(path);
       else skipped.push(path);
     }

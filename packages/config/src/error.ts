@@ -9,8 +9,8 @@ export type Origin =
 /** A problem of a configuration, or a warning. */
 export interface ConfigIssue {
   /**
-   * The field (`authentication.webhook.enabled`, `evictionHard["memory.available"]`), the flag (`--x`), or empty for a
-   * whole file.
+   * Path of the field (`authentication.webhook.enabled`, `evictionHard["memory.available"]`), or the flag (`--x`).
+   * Empty for a problem of a whole file.
    */
   readonly path: string;
   readonly message: string;
@@ -30,12 +30,12 @@ export interface ConfigIssue {
  */
 export type ConfigErrorCode = 'flag' | 'read' | 'syntax' | 'decode' | 'invalid' | 'unsupported';
 
-/** All copies and versions of this package mark their errors with this symbol. */
+/** Symbol with which all copies and versions of this package mark their errors. */
 const BRAND = Symbol.for('@node-agent/config.ConfigError');
 
 /**
  * Reason why a configuration is refused. `issues` contains all problems, `message` is their text with one line each,
- * and `code` is the kind of the first.
+ * and `code` is the kind of the first problem.
  */
 export class ConfigError extends Error {
   static {

@@ -4,7 +4,7 @@ import { parseDocument } from './document/parse-document.ts';
 import { type ConfigReader, readError } from './drop-ins.ts';
 import { ConfigError, type ConfigIssue } from './error.ts';
 
-/** Largest number of issues of one kind listed for one file. */
+/** Maximum number of issues of one kind that are listed for one file. */
 const MAX_LISTED = 50;
 
 /** One configuration file after reading. */
@@ -16,17 +16,17 @@ export interface LoadedFile {
 
 /** An issue that is a warning by default and an error with `--strict-config`. */
 export interface LenientIssue extends ConfigIssue {
-  /** How the value is handled if the file is not rejected. */
+  /** Description of how the value is handled if the file is not rejected. */
   readonly consequence: string;
 }
 
-/** Converts the issue to a warning that says how the value is handled. */
+/** Converts an issue to a warning that says how the value is handled. */
 export function lenientWarning({ consequence, message, ...issue }: LenientIssue): ConfigIssue {
   return { ...issue, message: `${message} (${consequence})` };
 }
 
 /**
- * Reads one configuration file. Values of the wrong type are issues of its layer.
+ * Reads one configuration file. Values of the wrong type are added to the issues of the returned layer.
  *
  * @throws ConfigError `read` or `syntax`
  */

@@ -42,8 +42,8 @@ export interface LoadedConfiguration {
   readonly flagValues: Readonly<Record<string, string>>;
   readonly featureGates: FeatureGates;
   /**
-   * Warnings for the operator: deprecations, unknown fields and similar mistakes, and settings without effect. Format
-   * them with `formatIssue`.
+   * Warnings for the operator: deprecations, unknown fields and similar mistakes, and settings without effect.
+   * `formatIssue` formats a warning.
    */
   readonly warnings: readonly ConfigIssue[];
   /** Source of each value. */
@@ -65,11 +65,11 @@ export async function loadKubeletConfig(options: LoadOptions): Promise<LoadedCon
   problems.add('flag', [...argumentIssues, ...validateFlags(commandLine)]);
   const flagSupport = checkFlagSupport(commandLine);
   problems.add('unsupported', flagSupport.refused);
-  // For `kubelet help`, problems of files would only distract.
+  // A command such as `kubelet help` is refused before any file is read, because problems of files would only distract.
   if (command !== undefined) throw problems.error();
 
   const { draft, origins, skippedFiles, lenient, isWhole } = await mergeSources(commandLine, options, problems);
-  // If a file cannot be read, only defaults would be left to check.
+  // If a file could not be read, its values are missing, so the defaults in their place are not validated.
   if (!isWhole) throw problems.error();
   const { gates, problems: gateProblems, warnings } = resolveFeatureGates(requestedGates(draft));
   const gateIssue = ({ gate, message }: { gate: string; message: string }): ConfigIssue => {
@@ -160,7 +160,7 @@ interface Merged {
   readonly origins: Origins;
   readonly skippedFiles: readonly string[];
   readonly lenient: readonly LenientIssue[];
-  /** Whether every file could be read as a configuration. */
+  /** Whether all files could be read and contained a configuration. */
   readonly isWhole: boolean;
 }
 
@@ -169,7 +169,10 @@ async function mergeSources(commandLine: CommandLine, options: LoadOptions, prob
   const origins = new Origins();
   const lenient: LenientIssue[] = [];
   let isWhole = true;
-  /** Returns the result of a step and records its `ConfigError` as a problem. */
+  /**
+   * Runs a step and returns its result. If the step fails with a `ConfigError`, records the error as a problem and
+   * returns `undefined`.
+   */
   const collect = async <T>(step: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await step();
@@ -201,7 +204,8 @@ async function mergeSources(commandLine: CommandLine, options: LoadOptions, prob
     }
     draft = applyEvictionDefaults(draft);
   }
-  // Upstream completes the file before it merges drop-ins, so a drop-in's values do not change other defaults.
+  // Upstream fills in the defaults of the file before it merges drop-ins, so values in drop-ins do not change other
+  // defaults.
   draft = complete(draft);
   if (flags.configDir === '') {
     return { draft: applyFlags(draft, commandLine, origins), origins, skippedFiles: [], lenient, isWhole };
@@ -215,14 +219,17 @@ async function mergeSources(commandLine: CommandLine, options: LoadOptions, prob
   return { draft: applyFlags(complete(draft), commandLine, origins), origins, skippedFiles: skipped, lenient, isWhole };
 }
 
-/** Issues at these paths mean that the file has another kind. */
+/** Paths of issues which show that the file has another kind or version. */
 const HEAD_PATHS: readonly string[] = ['', 'apiVersion', 'kind'];
 
 function withoutConsequence({ consequence: _, ...issue }: LenientIssue): ConfigIssue {
   return issue;
 }
 
-/** Some defaults depend on feature gates, so the gates set by flags are applied first. */
+/**
+ * Fills in the defaults of a configuration. Some defaults depend on feature gates, so the gates set by flags are
+ * applied first.
+ */
 function withDefaults(draft: Draft, { settings }: CommandLine): Draft {
   const byFlag = settings.find(({ mirror }) => mirror.field.name === 'featureGates')?.value;
   const requested = requestedGates({ featureGates: { ...requestedGates(draft), ...(isObject(byFlag) ? byFlag : {}) } });

@@ -9,13 +9,13 @@ import { API_VERSION, configurationFields, KIND } from './schema/kubelet-configu
 
 /** Converts a complete configuration from wire form to the program's form. */
 export function normalizeConfiguration(draft: Draft): KubeletConfiguration {
-  // The interface is generated from the table that this function reads.
+  // The cast is safe, because the interface is generated from the table that this function reads.
   return normalizeObject(configurationFields, draft) as unknown as KubeletConfiguration;
 }
 
 /**
- * Returns the configuration of an empty file: all defaults of v1beta1, including hard eviction thresholds. `set`
- * replaces properties of it, for programs that embed a part of the kubelet and have no file.
+ * Returns the configuration of an empty file: all defaults of v1beta1, including hard eviction thresholds. @param set
+ * properties that replace the defaults, for programs that embed a part of the kubelet and have no file
  */
 export function defaultConfiguration(set: Partial<KubeletConfiguration> = {}): KubeletConfiguration {
   const draft = applyDefaults(applyEvictionDefaults({}), resolveFeatureGates({}).gates);
@@ -72,7 +72,7 @@ function renderObject(fields: readonly Field[], value: Readonly<Record<string, u
   return Object.fromEntries(members);
 }
 
-/** The types of a configuration match the table, so values are not checked again. */
+/** Converts one value to the form of a file. The types are not checked, because the configuration matches the table. */
 function renderValue(type: FieldType, value: unknown): unknown {
   switch (type.kind) {
     case 'duration':

@@ -7,7 +7,7 @@ const DEFAULT: Origin = { source: 'default' };
 export class Origins {
   readonly #byPath = new Map<string, Origin>();
 
-  /** Returns the source of the value at a path or of its nearest ancestor; the default if no one set it. */
+  /** Returns the source of the value at a path: that of the nearest ancestor if the path has none, else the default. */
   of(path: string): Origin {
     for (let at = path; at !== ''; at = parentPath(at)) {
       const origin = this.#byPath.get(at);

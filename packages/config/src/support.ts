@@ -9,7 +9,7 @@ import { childPath, isWithin } from './path.ts';
 import type { Field, Support } from './schema/field.ts';
 import { configurationFields } from './schema/kubelet-configuration.ts';
 
-/** Requested features that this kubelet does not implement yet. */
+/** Issues about requested features that this kubelet does not implement: errors (`refused`) and warnings. */
 export interface SupportReport {
   readonly refused: readonly ConfigIssue[];
   readonly warnings: readonly ConfigIssue[];
@@ -22,7 +22,7 @@ interface Report extends SupportReport {
 
 type Unsupported = Support & { state: 'unsupported' };
 
-/** Finds fields that are set to values that this kubelet does not support, and defaults that deserve a warning. */
+/** Reports fields with values that this kubelet does not support, and defaults that need a warning. */
 export function checkFieldSupport(configuration: KubeletConfiguration, origins: Origins): SupportReport {
   const report: Report = { refused: [], warnings: [] };
   const values = configuration as unknown as Readonly<Record<string, unknown>>;
@@ -77,7 +77,7 @@ function isAsGoodAsDefault(line: Field, { accepted = [] }: Unsupported, value: u
   );
 }
 
-/** Finds flags (other than those that set fields) that request something that this kubelet does not support. */
+/** Reports flags, other than flags that set fields, with values that this kubelet does not support. */
 export function checkFlagSupport({ flags, given }: CommandLine): SupportReport {
   const report: Report = { refused: [], warnings: [] };
   for (const flag of kubeletFlags) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigError, parseCommandLine } from '../src/index.ts';
 import { load } from './memory-files.ts';
 
-/** The value to which a command line sets a field. */
+/** Returns the value that a command line sets for the field of a flag. */
 function setting(name: string, ...argv: string[]): unknown {
   return parseCommandLine(argv).settings.find(({ mirror }) => mirror.flag.name === name)?.value;
 }
@@ -89,7 +89,7 @@ describe('the values of flags', () => {
         { key: 'b', value: '', effect: 'NoExecute' },
       ],
     ],
-    // The value of the file stays.
+    // A flag without a value does not replace the value of the file.
     ['reserved-memory', ['--reserved-memory='], undefined],
     [
       'reserved-memory',
@@ -129,7 +129,7 @@ describe('the values of flags', () => {
     ['seccomp-default', ['--seccomp-default'], true],
     ['seccomp-default', ['--seccomp-default=false'], undefined],
     ['hairpin-mode', ['--hairpin-mode=none'], 'none'],
-  ])('the flag --%s with the value %j sets the field to the expected value', (name, argv, value) => {
+  ])('the flag --%s given as %j sets its field to $2', (name, argv, value) => {
     expect(setting(name, ...argv)).toEqual(value);
   });
 
@@ -208,7 +208,7 @@ describe('the values of flags', () => {
   });
 });
 
-describe('flags beside the configuration', () => {
+describe('flags that mirror no configuration field', () => {
   it("flags that mirror no configuration field have upstream's defaults", () => {
     expect(parseCommandLine([]).flags).toEqual({
       config: '',

@@ -72,7 +72,7 @@ describe.skipIf(!has('bash'))('completion in bash', () => {
 });
 
 describe.each(['zsh', 'fish'] as const)('completion in %s', (shell) => {
-  it.skipIf(!has(shell))('the completion script is valid', async () => {
+  it.skipIf(!has(shell))('the completion script for zsh or fish passes the syntax check of that shell', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'completion-'));
     const path = join(directory, 'script');
     await writeFile(path, completionScript(shell));

@@ -131,11 +131,11 @@ describe('a value of the right type', () => {
   });
 });
 
-describe('a file that cannot be used', () => {
+describe('unusable configuration files', () => {
   it.each([
     ['', 'syntax', `${CONFIG}:1:1: is empty`],
     [file('maxPods: [1\n'), 'syntax', `${CONFIG}:4:1: `],
-  ])('refuses the unusable configuration file %j', async (config, code, message) => {
+  ])('refuses the unusable configuration file %j with the code %s', async (config, code, message) => {
     const error = await refusal({ config });
     expect(error.code).toBe(code);
     expect(error.message).toContain(message);
@@ -149,7 +149,7 @@ describe('a file that cannot be used', () => {
   });
 });
 
-describe('what upstream decodes leniently', () => {
+describe('mistakes that upstream accepts with a warning', () => {
   it.each([
     [file('maxPodz: 5'), '3:1: maxPodz: unknown field; did you mean maxPods?', 'ignored'],
     [file('MaxPods: 5'), '3:1: MaxPods: unknown field; did you mean maxPods?', 'ignored'],
@@ -159,12 +159,15 @@ describe('what upstream decodes leniently', () => {
     [file('maxPods: 1\nmaxPods: 2\n'), '4:1: duplicate key "maxPods"', 'the last value is used'],
     [`${file('')}---\n${file('')}`, '3:1: holds more than one document', 'only the first is used'],
     [file('clusterDNS: [10.0.0.1, dns]'), '3:24: clusterDNS[1]: must be an IP address, not "dns"', 'ignored'],
-  ])('%j causes a warning, and an error with --strict-config', async (config, text, consequence) => {
-    const { warnings } = await load({ config });
-    expect(warnings.map(formatIssue)).toEqual([`${CONFIG}:${text} (${consequence})`]);
-    const error = await refusal({ config, argv: ['--strict-config'] });
-    expect(error.message).toBe(`${CONFIG}:${text}`);
-  });
+  ])(
+    'the configuration file %j causes a warning, and an error with --strict-config',
+    async (config, text, consequence) => {
+      const { warnings } = await load({ config });
+      expect(warnings.map(formatIssue)).toEqual([`${CONFIG}:${text} (${consequence})`]);
+      const error = await refusal({ config, argv: ['--strict-config'] });
+      expect(error.message).toBe(`${CONFIG}:${text}`);
+    },
+  );
 
   it('uses the last value of a duplicate key, the first document of a file, and only the valid addresses of clusterDNS', async () => {
     const body = 'maxPods: 1\nclusterDNS: [dns, "010.0.000.1", "fe80::1%eth0", "::1"]\nmaxPods: 2\n';
@@ -187,7 +190,7 @@ describe('what upstream decodes leniently', () => {
   });
 });
 
-describe('problems of several stages', () => {
+describe('problems of several configuration sources', () => {
   it('reports problems of flags, files and drop-ins together, with the code of the first stage that failed', async () => {
     const error = await refusal({
       argv: ['--nope=1', '--node-ip=10.0.0.1,10.0.0.2', '--healthz-port=x', '--experimental-mounter-path=/m'],
@@ -195,7 +198,7 @@ describe('problems of several stages', () => {
       dropIns: { 'a.conf': 'apiVersion: [', 'b.conf': file('port: 99999999\n') },
     });
     expect(error.code).toBe('flag');
-    // Values are not validated: the unreadable drop-in might set any of them.
+    // Values are not validated after a file could not be read, because the unreadable drop-in might set any of them.
     expect(error.issues.map(formatIssue)).toEqual([
       'unknown flag: --nope',
       'invalid argument "x" for "--healthz-port" flag: must be a whole number from -2147483648 to 2147483647',
@@ -223,12 +226,12 @@ describe('problems of several stages', () => {
   it.each([
     ['imageGCHighThresholdPercent: high\nimageGCLowThresholdPercent: 90\n', 'imageGCHighThresholdPercent'],
     ['serializeImagePulls: maybe\nmaxParallelImagePulls: 5\n', 'serializeImagePulls'],
-  ])('reports no problem that follows only from the default used for an undecoded value: %j', async (body, path) => {
+  ])('reports no problem of the default that is used instead of a value of the wrong type: %j', async (body, path) => {
     const error = await refusal({ config: file(body) });
     expect(error.issues.map((issue) => issue.path)).toEqual([path]);
   });
 
-  it('reports no problem that follows only from the default used for an invalid flag', async () => {
+  it('reports no problem of the default that is used instead of an invalid flag', async () => {
     const error = await refusal({
       argv: ['--image-gc-high-threshold=high'],
       config: file('imageGCLowThresholdPercent: 90\n'),

@@ -49,9 +49,9 @@ logging: {format: "", flushFrequency: 0s}
   .trim()
   .split('\n');
 
-describe('a zero in a file', () => {
+describe('zero values in a configuration file', () => {
   it.each(ZERO_IS_UNSET)(
-    "a zero value in a file is replaced by the default if upstream's field is no pointer: %s",
+    "a zero value in a file is replaced by the default, because upstream's field is not a pointer: %s",
     async (body) => {
       expect((await load({ config: file(body) })).configuration).toEqual(defaultConfiguration());
     },
@@ -81,7 +81,7 @@ describe('a zero in a file', () => {
     ['enforceNodeAllocatable: []', { enforceNodeAllocatable: [] }],
     ['registerNode: false', { registerNode: false }],
     ['failCgroupV1: false', { failCgroupV1: false }],
-  ])("a zero value in a file is kept if upstream's field is a pointer: %s", async (body, set) => {
+  ])("a zero value in a file is kept, because upstream's field is a pointer: %s", async (body, set) => {
     expect((await load({ config: file(body) })).configuration).toEqual(defaultConfiguration(set));
   });
 });

@@ -4,8 +4,8 @@ import { formatIssue } from '../src/index.ts';
 import { load } from './memory-files.ts';
 
 /**
- * Configuration files with the fields that distributions of Kubernetes ship, in a layout of this repository's own, with
- * addresses and names replaced. The warnings are those that the file gives, without its path.
+ * Expected warnings by configuration file, without the path of the file. The files have the fields that distributions
+ * of Kubernetes ship; layout, addresses and names were changed.
  */
 const WARNINGS: Readonly<Record<string, readonly string[]>> = {
   'aks.json': [],

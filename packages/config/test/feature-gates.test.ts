@@ -5,13 +5,13 @@ import { featureDependencies } from '../src/feature-gates/known-features.ts';
 import { resolveFeatureGates } from '../src/index.ts';
 import { file, load, refusal } from './memory-files.ts';
 
-describe('the known gates', () => {
+describe('known feature gates', () => {
   it('knows the feature gates of Kubernetes 1.36 with their defaults', () => {
     const count = (stage: string, on: boolean, locked: boolean): number =>
       featureNames.map(specOf).filter((spec) => spec[0] === stage && spec[1] === on && Boolean(spec[2]) === locked)
         .length;
     expect(featureNames).toHaveLength(240);
-    // AllAlpha and AllBeta are not among them.
+    // The group gates AllAlpha and AllBeta are not counted here.
     expect(count('Alpha', false, false)).toBe(49);
     expect(count('Beta', true, false)).toBe(88);
     expect(count('Beta', false, false)).toBe(11);
@@ -81,7 +81,7 @@ describe('resolveFeatureGates', () => {
       { ClusterTrustBundleProjection: true, ClusterTrustBundle: false },
       'ClusterTrustBundleProjection is enabled, but depends on features that are disabled: ClusterTrustBundle',
     ],
-  ])('refuses the feature gates %j', (requested, message) => {
+  ])('refuses the feature gates %j with the problem: %s', (requested, message) => {
     expect(resolveFeatureGates(requested).problems.map((problem) => problem.message)).toEqual([message]);
   });
 
@@ -114,7 +114,7 @@ describe('feature gates of a configuration', () => {
     );
   });
 
-  it('a loaded configuration tells which feature gates are enabled', async () => {
+  it('a loaded configuration reports which feature gates are enabled', async () => {
     const { featureGates } = await load({ argv: ['--feature-gates=CustomCPUCFSQuotaPeriod=true'] });
     expect(featureGates.enabled('CustomCPUCFSQuotaPeriod')).toBe(true);
   });

@@ -4,7 +4,7 @@ import { flagValues } from '../src/flags/flag-values.ts';
 
 const values = (...argv: string[]) => flagValues(parseCommandLine(argv));
 
-describe('values of flags', () => {
+describe('list of flag values', () => {
   it("lists every flag sorted by name, with upstream's default if the flag is not given", () => {
     const all = values();
     expect(Object.keys(all)).toEqual(Object.keys(all).sort());

@@ -39,7 +39,7 @@ describe('the value of a label', () => {
   });
 });
 
-describe('a kubelet', () => {
+describe('node labels that a kubelet may set', () => {
   it.each([
     'beta.kubernetes.io/arch',
     'beta.kubernetes.io/instance-type',

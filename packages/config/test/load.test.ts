@@ -7,7 +7,7 @@ import type { Field, Json } from '../src/schema/field.ts';
 import { configurationFields } from '../src/schema/kubelet-configuration.ts';
 import { file, load, refusal } from './memory-files.ts';
 
-describe('precedence', () => {
+describe('precedence of flags, drop-ins and the configuration file', () => {
   const config = file('maxPods: 10\nport: 10\nhealthzPort: 10\nreadOnlyPort: 0\n');
   const dropIns = { '10-a.conf': file('port: 20\nhealthzPort: 20\n'), '20-b.conf': file('healthzPort: 30\n') };
 
@@ -136,14 +136,14 @@ describe('drop-ins', () => {
     [{ 'a.conf': 'maxPods: 5\n' }, 'decode', '/etc/kubelet/conf.d/a.conf:1:1: apiVersion: is missing'],
     [{ 'a.conf': '' }, 'syntax', '/etc/kubelet/conf.d/a.conf:1:1: is empty'],
     [{}, 'read', '/etc/kubelet/conf.d: cannot be read: ENOENT'],
-  ])('refuses the drop-ins %j', async (dropIns, code, message) => {
+  ])('refuses the drop-ins %j with the code %s and the message %s', async (dropIns, code, message) => {
     const error = await refusal({ dropIns });
     expect(error.code).toBe(code);
     expect(error.message).toContain(message);
   });
 });
 
-describe('origins', () => {
+describe('origins of configuration values', () => {
   it('origins are recorded for each value at every depth', async () => {
     const { origins } = await load({
       config: file('registerWithTaints: [{key: a}]\nstaticPodURLHeader: {A: [b]}\nevictionHard: {}\n'),
@@ -192,7 +192,7 @@ describe('setIn', () => {
   });
 });
 
-describe('merging', () => {
+describe('merging of drop-ins', () => {
   const value = fc.letrec<{ json: Json }>((tie) => ({
     json: fc.oneof(
       { maxDepth: 3 },
@@ -286,7 +286,7 @@ describe('defaults that depend on other values', () => {
     ['eventBurst: 0', 'eventBurst', 100],
     ['enforceNodeAllocatable: []', 'enforceNodeAllocatable', []],
     ['logging: {format: ""}', 'logging', expect.objectContaining({ format: 'text' })],
-  ])('with the file %j, the derived default of %s has the expected value', async (body, property, value) => {
+  ])('with the file "%s", the default of %s is $2', async (body, property, value) => {
     const { configuration } = await load({ config: file(body) });
     expect((configuration as unknown as Record<string, unknown>)[property]).toEqual(value);
   });
@@ -335,7 +335,7 @@ describe('relative paths', () => {
   });
 });
 
-describe('secrets', () => {
+describe('secret values of a configuration', () => {
   const secret = 'Bearer-0123456789';
 
   it.each([
@@ -375,7 +375,7 @@ describe('secrets', () => {
   });
 });
 
-describe('any file', () => {
+describe('random configuration files', () => {
   const name = fc.constantFrom(...configurationFields.map((line) => line.name), 'unknown', '__proto__', 'constructor');
   const text = fc.constantFrom('', '1s', '-1s', '10%', '1Gi', 'none', 'pods', '/a', '::1', 'http://x', 'Watch', 'text');
   const body = fc.dictionary(name, fc.oneof(text, fc.jsonValue({ maxDepth: 3 })), { maxKeys: 5 });

@@ -26,7 +26,7 @@ export function memoryFiles(files: Readonly<Record<string, string>>): ConfigRead
         const [entry = '', ...rest] = name.slice(path.length + 1).split('/');
         kinds.set(entry, rest.length > 0 ? 'directory' : 'file');
       }
-      // Reversed, so that no caller relies on the order.
+      // The order is reversed, so that no caller relies on it.
       return [...kinds].reverse().map(([name, kind]) => ({ name, kind }));
     },
   };
@@ -35,7 +35,7 @@ export function memoryFiles(files: Readonly<Record<string, string>>): ConfigRead
 export interface Sources {
   readonly argv?: readonly string[];
   readonly config?: string;
-  /** By path relative to the drop-in directory. */
+  /** Content of the drop-in files, by path relative to the drop-in directory. */
   readonly dropIns?: Readonly<Record<string, string>>;
   readonly cgroupVersion?: 1 | 2;
 }

@@ -39,7 +39,7 @@ describe('renderConfiguration', () => {
   });
 });
 
-describe('a size', () => {
+describe('sizes in a rendered configuration', () => {
   it.each([
     [0, '0'],
     [1, '1'],
@@ -92,12 +92,12 @@ describe('defaultConfiguration', () => {
     }
   });
 
-  it('defaultConfiguration accepts other values for some fields', () => {
+  it('defaultConfiguration replaces defaults by the given values', () => {
     expect(defaultConfiguration({ maxPods: 5 })).toEqual({ ...defaultConfiguration(), maxPods: 5 });
   });
 });
 
-describe('paths', () => {
+describe('paths of configuration fields', () => {
   it.each([
     ['', 'a', 'a'],
     ['a', 'b', 'a.b'],
@@ -107,7 +107,7 @@ describe('paths', () => {
     ['a["b.c"]', 'd', 'a["b.c"].d'],
     ['', 'b.c', '["b.c"]'],
     ['a', 'b[0]', 'a["b[0]"]'],
-  ])('joins the paths %j and %j to %s, and splits the result again', (parent, key, path) => {
+  ])('in the path %j, the key %j has the path %s, whose parent is the first path', (parent, key, path) => {
     expect(childPath(parent, key)).toBe(path);
     expect(parentPath(path)).toBe(parent);
     expect(isWithin(path, parent)).toBe(true);
@@ -132,7 +132,7 @@ describe('closest', () => {
     ['maxPodzz', 'maxPods'],
     ['ort', 'port'],
     ['xxrt', undefined],
-    // Mistakes at the beginning and at the end of a name add up.
+    // Mistakes at the beginning and at the end of a name are added.
     ['portab', undefined],
     ['xxport', undefined],
     ['ortss', undefined],

@@ -41,7 +41,7 @@ describe('parseArguments', () => {
         ['max-pods', '2'],
       ],
     ],
-  ])('parseArguments reads %j', (argv, expected) => {
+  ])('parseArguments reads %j as %j', (argv, expected) => {
     expect(parse(...argv)).toEqual(expected);
   });
 
@@ -91,7 +91,7 @@ describe('parseArguments', () => {
       fc.property(flags, (wanted) => {
         const argv = wanted.flatMap(([name, value, form]) => {
           if (form === 'apart') return [`--${name.replace('-', '_')}`, value];
-          // pflag takes "-v=" for the text "=", and "-v=x" for "x".
+          // pflag reads `-v=` as the value `=`, but `-v=x` as the value `x`.
           if (form === 'short' && name === 'v' && !value.startsWith('=')) return [`-v${value}`];
           return [`--${name}=${value}`];
         });
@@ -100,7 +100,7 @@ describe('parseArguments', () => {
     );
   });
 
-  it('any command line is read or refused, and none causes another exception', () => {
+  it('parseArguments reads or refuses any command line without an exception', () => {
     const word = fc.oneof(
       fc.string(),
       fc.constantFrom('--', '-', '--max-pods', '-v', '-hh', '--enable-server=', '--v'),

@@ -6,7 +6,7 @@ import { parseDocument } from '../src/document/parse-document.ts';
 
 const parse = (text: string): ReturnType<typeof parseDocument> => parseDocument(new TextEncoder().encode(text));
 
-/** The plain value of a tree, without source positions. */
+/** Returns the plain value of a tree, without source positions. */
 function plain(node: ConfigNode): unknown {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'list') return node.items.map(plain);
@@ -19,7 +19,7 @@ function read(text: string): unknown {
   return plain(root);
 }
 
-/** The same value with integers beyond 2^53 rounded, as by JSON.parse. */
+/** Returns the value with integers beyond 2^53 rounded, as by JSON.parse. */
 function numbers(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? Number(part) : part)));
 }
@@ -103,7 +103,7 @@ describe('parseDocument', () => {
     ['a: 1\n---\nb: 2\n', { a: 1 }, 'holds more than one document', 2, 1],
     ['a: 1\n---\nb: [\n', { a: 1 }, 'holds more than one document', 2, 1],
     ['---\n---\na: 1\n---\nb: 2', { a: 1 }, 'holds more than one document', 4, 1],
-  ])('reads the document %j, and reports the ignored part of it once', (text, value, message, line, column) => {
+  ])('reads the document %j as %j, and reports the ignored part once', (text, value, message, line, column) => {
     expect(read(text)).toEqual(value);
     expect(parse(text)).toMatchObject({ leniencies: [{ message, at: { line, column } }] });
   });
@@ -158,7 +158,7 @@ describe('parseDocument', () => {
     );
   });
 
-  it('any text is read or refused, and none causes another exception', () => {
+  it('parseDocument reads or refuses any text without an exception', () => {
     const piece = fc.constantFrom(
       'a: ',
       '- ',

@@ -11,7 +11,7 @@ async function plan(before: string, after: string) {
 }
 
 describe('planReload', () => {
-  it('changes nothing if the configuration is the same', async () => {
+  it('a reload with an unchanged configuration changes nothing', async () => {
     const { configuration } = await load({ config: file('maxPods: 5\n') });
     expect(await plan('maxPods: 5\n', 'maxPods: 5\n')).toEqual({ configuration, live: [], restart: [] });
   });

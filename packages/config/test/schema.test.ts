@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { field, inert, refuse, warn } from '../src/schema/field.ts';
 import { DURATION, STRING } from '../src/schema/types.ts';
 
-describe('a field of the schema', () => {
+describe('declaration of a field', () => {
   it('a field declared without options is supported and has no default, flag or check', () => {
     expect(field({ name: 'a', type: STRING, doc: 'A.' })).toStrictEqual({
       name: 'a',

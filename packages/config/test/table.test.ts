@@ -66,8 +66,8 @@ describe('the table of flags', () => {
   const lines = [...own, ...mirrors].map(([name, value, deprecated]) =>
     `${deprecated ? '*' : ''}${name} ${value}`.trim(),
   );
-  // These four flags have another default without a configuration file. FLAG_DEFAULTS contains three of them; the
-  // default of the fourth, the read-only port, stays 0.
+  // These four flags have another default without a configuration file. FLAG_DEFAULTS contains three of these flags;
+  // the default of the fourth flag, the read-only port, stays 0.
   const differing = ['*anonymous-auth', '*authentication-token-webhook', '*authorization-mode', '*read-only-port'];
   const withoutDefault = ['*reserved-memory', '*register-with-taints', 'vmodule', '*allowed-unsafe-sysctls'];
 
@@ -176,7 +176,7 @@ describe('--help', () => {
     }
   });
 
-  // The defaults of a command line without --config.
+  // This test expects the defaults of a command line without --config.
   it.each([
     ['anonymous-auth', '(default true)'],
     ['authentication-token-webhook', undefined],

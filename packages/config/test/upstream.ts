@@ -1,6 +1,6 @@
 import type { Json } from '../src/schema/field.ts';
 
-/** The configuration that upstream 1.36 makes of an empty file: every field that has a default, in wire format. */
+/** Configuration that upstream 1.36 derives from an empty file: every field with a default, in wire format. */
 export const upstreamDefaults: Readonly<Record<string, Json>> = {
   enableServer: true,
   podLogsDir: '/var/log/pods',
@@ -240,7 +240,7 @@ volumeStatsAggPeriod
   .trim()
   .split('\n');
 
-/** Every flag of the kubelet in 1.36 with the default that its help shows; `*` marks the deprecated ones. */
+/** Every flag of the kubelet in 1.36 with the default that its help shows. `*` marks a deprecated flag. */
 export const upstreamFlags: readonly string[] = `
 *address 0.0.0.0
 *allowed-unsafe-sysctls []

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from '../src/flags/command-line.ts';
 import { validateFlags } from '../src/flags/validate-flags.ts';
 
-describe('flags beside the fields', () => {
+describe('validation of flags that mirror no configuration field', () => {
   it.each([
     ['--node-ip=10.0.0.1'],
     ['--node-ip=here'],
@@ -39,7 +39,7 @@ describe('flags beside the fields', () => {
     ['node-labels', 'a=b,c=-', expect.stringContaining('"-" must be empty, or at most 63 letters')],
     ['node-labels', 'a=b,-=c', expect.stringContaining('"-" must be 1 to 63 letters')],
     ['node-labels', 'a=b,k8s.io/c=d', expect.stringContaining("unknown 'kubernetes.io' or 'k8s.io' label k8s.io/c")],
-  ])('refuses the flag --%s=%s', (flag, text, message) => {
+  ])('refuses the flag --%s=%s with the problem: %s', (flag, text, message) => {
     expect(validateFlags(parseCommandLine([`--${flag}=${text}`]))).toEqual([
       { path: `--${flag}`, message, origin: { source: 'flag', flag, text } },
     ]);

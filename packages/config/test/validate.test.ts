@@ -478,7 +478,7 @@ const observability: readonly Case[] = [
 ];
 
 describe.each(Object.entries({ single, pods, images, resources, eviction, node, observability }))(
-  'validation: %s',
+  'validation of configuration files: %s',
   (_, cases) => {
     it.each(cases)('refuses the configuration %j at %s: %s', async (body, path, message) => {
       const error = await refusal({ config: file(body) });
@@ -575,7 +575,7 @@ describe('validation', () => {
     await expect(load({ config: file(body) })).resolves.toBeDefined();
   });
 
-  // A file cannot set these values, but a program that embeds the kubelet, or a flag, can.
+  // A file cannot set these values, but a flag or a program that embeds the kubelet can.
   it.each<[Partial<KubeletConfiguration>, readonly string[]]>([
     [{}, []],
     [{ nodeLeaseDurationSeconds: 0 }, ['nodeLeaseDurationSeconds: 0 must be greater than 0']],

@@ -18,11 +18,11 @@ interface ListRpcs<Req, Res, Chunk> {
 }
 
 /**
- * Makes the calls to a runtime: each call has a deadline and a trace, is measured, and has its response checked. Lists
- * use streaming RPCs if the runtime has them.
+ * Makes the calls to a runtime: for each call, sets a deadline, passes a trace, records metrics, and checks the
+ * response. Lists use streaming RPCs if the runtime has them.
  */
 export class RuntimeCalls {
-  /** The client's default deadline, in milliseconds. Some RPCs have a longer deadline, some have none. */
+  /** Default deadline of a call, in milliseconds. Some RPCs have a longer deadline, others have none. */
   readonly timeoutMs: number;
   readonly #channel: Channel;
   readonly #metrics: CallMetrics;
@@ -53,7 +53,8 @@ export class RuntimeCalls {
   }
 
   /**
-   * @param check returns the field that is missing from the response, if one is
+   * Makes a unary call. @param check returns the required field that is missing from the response; `undefined` if none
+   * is
    * @throws CriError
    */
   unary<Req, Res>(
@@ -70,7 +71,7 @@ export class RuntimeCalls {
     });
   }
 
-  /** @throws CriError */
+  /** Makes a streaming call. @throws CriError */
   async *stream<Req, Res>(
     rpc: StreamRpc<Req, Res>,
     request: Init<Req>,
@@ -91,9 +92,7 @@ export class RuntimeCalls {
     }
   }
 
-  /**
-   * Returns all items of a list. `expectFew` has the meaning that {@link ListStreams.list} documents. @throws CriError
-   */
+  /** Returns all items of a list. @param expectFew see {@link ListStreams.list}. @throws CriError */
   list<Req, Res, Chunk, Item>(
     { plain, stream }: ListRpcs<Req, Res, Chunk>,
     request: Init<NoInfer<Req>>,

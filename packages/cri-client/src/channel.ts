@@ -4,10 +4,10 @@ import type { Logger } from '@node-agent/telemetry';
 import type { Endpoint } from './endpoint.ts';
 import { CriError } from './errors.ts';
 
-/** Largest response that is accepted, in bytes. gRPC's own default is 4 MiB. */
+/** Maximum size of a response, in bytes. gRPC's own default is 4 MiB. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
-/** A gRPC connection to a runtime that reconnects after a loss. Its errors name the RPC. */
+/** A gRPC connection to a runtime, which reconnects after a connection loss. The errors of calls name the RPC. */
 export class Channel {
   readonly #endpoint: Endpoint;
   readonly #client: GrpcClient;
@@ -28,12 +28,12 @@ export class Channel {
     this.#client = new GrpcClient({ clock, onConnectivity, onFallback }, options);
   }
 
-  /** Number of connections made so far. Facts learned about the runtime hold only for one connection. */
+  /** Number of connections made so far. Knowledge about the runtime's features is valid for one connection only. */
   get connections(): number {
     return this.#connections;
   }
 
-  /** @throws CriError */
+  /** Makes a unary call. @throws CriError */
   async unary<Req, Res>(rpc: UnaryRpc<Req, Res>, request: Init<Req>, options: CallOptions): Promise<Res> {
     try {
       return await this.#client.unary(rpc, request, options);
@@ -42,7 +42,10 @@ export class Channel {
     }
   }
 
-  /** The call starts when the first message is requested. Ending the iteration cancels the call. @throws CriError */
+  /**
+   * Makes a streaming call, which starts when the first message is requested. Ending the iteration cancels the call.
+   * @throws CriError
+   */
   async *stream<Req, Res>(
     rpc: StreamRpc<Req, Res>,
     request: Init<Req>,

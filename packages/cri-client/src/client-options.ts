@@ -15,12 +15,15 @@ export interface CriClientComponents {
    * tracing.
    */
   readonly tracer?: Tracer;
-  /** Returns the trace that a call belongs to; called once per RPC. Has no effect with `tracer`. */
+  /** Returns the trace that a call belongs to; called once per RPC. Has no effect if `tracer` is present. */
   readonly traceContext?: () => TraceContext | undefined;
 }
 
 export interface CriClientOptions {
-  /** `unix:///run/containerd/containerd.sock`, `tcp://host:port`, or a bare path, which is deprecated. */
+  /**
+   * Endpoint of the runtime: `unix:///run/containerd/containerd.sock`, `tcp://host:port`, or a bare path, which is
+   * deprecated.
+   */
   readonly endpoint: string;
   /**
    * Deadline of most calls, in milliseconds. Default: 2 minutes.
@@ -35,16 +38,17 @@ export interface CriClientOptions {
    */
   readonly streamLists?: boolean;
   /**
-   * Calls that wait for the runtime, up to their deadline, while the endpoint accepts no connection: calls before the
-   * first connection, all calls, or none. A call that does not wait fails immediately with `UNAVAILABLE`. With each
-   * value the client reconnects automatically, with a back-off of 100 ms to 3 s. Default: `first-connection`.
+   * Determines which calls wait for the runtime, up to their deadline, while the endpoint accepts no connection: calls
+   * before the first connection, all calls, or no calls. A call that does not wait fails immediately with
+   * `UNAVAILABLE`. With each value the client reconnects automatically, with a back-off of 100 ms to 3 s. Default:
+   * `first-connection`.
    */
   readonly waitForRuntime?: 'first-connection' | 'always' | 'never';
   /**
    * Transport of unary calls. `lean` is an HTTP/2 client of `@node-agent/grpc` that takes a fraction of the CPU time of
-   * @grpc/grpc-js; it needs a `unix://` endpoint. Streams use @grpc/grpc-js, and so do all calls after the runtime sent
-   * what `lean` does not support. With `lean`, lists are streamed only if the plain response is too large. Default:
-   * `grpc-js`.
+   * @grpc/grpc-js; it needs a `unix://` endpoint. Streams always use @grpc/grpc-js. If the runtime sends something that
+   * `lean` does not support, all later calls use @grpc/grpc-js, too. With `lean`, lists are streamed only if the plain
+   * response is too large. Default: `grpc-js`.
    */
   readonly transport?: 'grpc-js' | 'lean';
 }

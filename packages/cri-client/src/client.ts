@@ -162,7 +162,8 @@ export class CriClient extends RpcMethods {
   }
 
   /**
-   * Sends the client's default timeout if the requested timeout is shorter, because the client waits that long anyway.
+   * Checkpoints a container. If the requested timeout is shorter than the client's default, the default is sent
+   * instead, because the client waits that long anyway.
    * @throws CriError `INVALID_ARGUMENT` for a negative timeout
    */
   override checkpointContainer(

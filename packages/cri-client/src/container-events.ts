@@ -34,8 +34,9 @@ export interface ContainerEventOptions {
 }
 
 /**
- * `connected`: the stream is open and delivers events from now on. Earlier events may have been missed, so the reader
- * must list once. `reconnect` is false for the first connection. `event`: one event.
+ * Items of {@link watchContainerEvents}. `connected`: the stream is open and delivers events from now on. Earlier
+ * events may have been missed, so the reader must list the containers once. `reconnect` is false for the first
+ * connection. `event`: one event.
  */
 export type ContainerEventItem =
   | { readonly type: 'connected'; readonly reconnect: boolean }

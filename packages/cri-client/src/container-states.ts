@@ -11,7 +11,7 @@ interface Briefs {
   readonly containers: ContainerBrief[];
 }
 
-/** Both list responses hold the containers in field 1. */
+/** Protobuf tag of field 1, which contains the containers in both list responses. */
 const CONTAINERS = 10;
 const ID = 10;
 const STATE = 48;

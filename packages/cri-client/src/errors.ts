@@ -26,7 +26,10 @@ export class CriError extends Error {
   readonly code: CriErrorCode;
   /** Name of the RPC in the .proto file (`RunPodSandbox`). Empty if no call was made. */
   readonly rpc: string;
-  /** The runtime's text, unchanged: callers depend on parts of it (the `ErrImagePull` reasons, for example). */
+  /**
+   * Error text of the runtime, unchanged, because callers depend on parts of it (the `ErrImagePull` reasons, for
+   * example).
+   */
   readonly details: string;
 
   constructor({ rpc, code, details, cause }: CriErrorOptions) {
@@ -36,7 +39,10 @@ export class CriError extends Error {
     this.details = details;
   }
 
-  /** The error in a Go client's format, `rpc error: code = NotFound desc = …`, as events and conditions show it. */
+  /**
+   * Returns the error in the format of a Go client, `rpc error: code = NotFound desc = …`, as events and conditions
+   * show it.
+   */
   get statusMessage(): string {
     return `rpc error: code = ${goCodeName(this.code)} desc = ${this.details}`;
   }

@@ -8,7 +8,7 @@ import type { ContainerFilter, PodSandboxFilter } from './generated/types.ts';
  */
 export class ListStreams {
   readonly #missing = new Set<string>();
-  /** Lists whose plain response exceeded the message limit. */
+  /** Names of lists whose plain response exceeded the message limit. */
   readonly #long = new Set<string>();
   readonly #enabled: boolean;
   readonly #plainFirst: boolean;
@@ -16,8 +16,8 @@ export class ListStreams {
   #learnedOn = 0;
 
   /**
-   * @param plainFirst whether plain RPCs are preferred. A list is then streamed once its plain response has exceeded the
-   * message limit.
+   * @param plainFirst whether plain RPCs are preferred: a list is streamed only after its plain response has exceeded
+   * the message limit.
    * @param connections returns the number of connections made so far
    */
   constructor(enabled: boolean, plainFirst: boolean, connections: () => number) {

@@ -2,7 +2,10 @@ import type { Clock } from '@node-agent/async';
 import type { Counter, Histogram, Metrics } from '@node-agent/telemetry';
 import { operationType } from './operations.ts';
 
-/** 14 buckets from 5 ms to 745 s, each 2.5 times the one before. */
+/**
+ * Upper bounds of the 14 buckets for durations in seconds, from 5 ms to 745 s. Each bound is 2.5 times the previous
+ * one.
+ */
 const OPERATION_BUCKETS = Array.from({ length: 14 }, (_, i) => 0.005 * 2.5 ** i);
 
 /** Counts and times calls as the Go kubelet does (`pkg/kubelet/kuberuntime/instrumented_services.go`). */
@@ -44,7 +47,7 @@ export class CallMetrics {
     });
   }
 
-  /** Starts timing a call. The caller calls the returned function once, when the call has settled. */
+  /** Starts to measure a call. The returned function must be called once, when the call has settled. */
   begin(rpc: string, request: unknown): (failed: boolean) => void {
     const startMs = this.#clock.monotonic();
     return (failed) => {

@@ -47,7 +47,7 @@ export const checkContainerStatus: ResponseCheck<ContainerStatusResponse> = ({ s
   return status.imageRef === '' ? 'status.imageRef is not set' : undefined;
 };
 
-/** Checks the responses of Exec, Attach and PortForward. */
+/** Returns the missing field in a response of Exec, Attach or PortForward. */
 export const checkStreamingUrl: ResponseCheck<{ readonly url: string }> = ({ url }) =>
   url === '' ? 'url is not set' : undefined;
 

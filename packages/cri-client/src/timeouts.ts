@@ -12,7 +12,7 @@ export function callTimeoutMs(rpc: string, request: unknown, defaultTimeoutMs: n
     case 'RunPodSandbox':
       return 2 * defaultTimeoutMs;
     case 'StopContainer':
-      // The runtime waits for the grace period, and then needs time to kill the remaining processes.
+      // The runtime waits for the requested grace period, and then needs time to kill the remaining processes.
       return requestedMs + defaultTimeoutMs;
     case 'ExecSync':
       return requestedMs === 0 ? undefined : requestedMs + defaultTimeoutMs;

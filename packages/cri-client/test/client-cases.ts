@@ -48,7 +48,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
       (error: unknown) => (error instanceof CriError ? error : expect.unreachable(`no CriError: ${error}`)),
     );
 
-  describe('a call', () => {
+  describe('calls to a runtime', () => {
     it('a call sends the request and returns the whole response, defaults included', async () => {
       const seen: unknown[] = [];
       await start({
@@ -128,7 +128,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
       ]);
     });
 
-    it('each call is a client span that the runtime gets, below the current span', async () => {
+    it('each call is recorded as a client span below the current span, and the runtime gets that span', async () => {
       const ended: EndedSpan[] = [];
       const exporter = { add: (span: EndedSpan) => void ended.push(span) };
       const tracer = new RecordingTracer({ exporter }, { samplingRatePerMillion: 1_000_000 });
@@ -169,7 +169,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
     });
   });
 
-  describe('deadlines', () => {
+  describe('deadlines of calls', () => {
     it('cancels a call at its deadline, also in the runtime', async () => {
       const cancelled = Promise.withResolvers<void>();
       const started = Promise.withResolvers<void>();
@@ -245,7 +245,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
     });
   });
 
-  describe('an aborted signal', () => {
+  describe('aborted signals of calls', () => {
     it("aborting the signal cancels a call here and in the runtime, with the signal's reason as cause", async () => {
       const started = Promise.withResolvers<AbortSignal>();
       await start({
@@ -297,7 +297,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
     });
   });
 
-  describe('a runtime that is not running', () => {
+  describe('runtimes that do not run', () => {
     it('K2: the first calls wait for a runtime that is not running yet, and succeed when it starts', async () => {
       const runtime = client();
       const call = runtime.connect();
@@ -335,7 +335,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
     });
   });
 
-  describe('connect', () => {
+  describe('CriClient.connect', () => {
     it('connect refuses a runtime that only has CRI v1alpha2, and names the runtime', async () => {
       await start(
         {
@@ -368,7 +368,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
 
   // The lean transport prefers plain lists: see `client-lean.test.ts`.
   if (transport === 'grpc-js') {
-    describe('lists', () => {
+    describe('lists of sandboxes, containers and images', () => {
       it('lists use the streaming RPC if the runtime has it, and return one list', async () => {
         let plainCalls = 0;
         await start({
@@ -465,7 +465,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
     });
   }
 
-  describe('close', () => {
+  describe('CriClient.close', () => {
     it('close ends calls in progress and refuses later calls', async () => {
       const started = Promise.withResolvers<void>();
       await start({
@@ -487,7 +487,7 @@ export function clientCases(transport: 'grpc-js' | 'lean'): void {
     });
   });
 
-  describe('a stream', () => {
+  describe('streams of a runtime', () => {
     it('a stream ends in the runtime when the reader stops', async () => {
       const stopped = Promise.withResolvers<void>();
       await start({

@@ -45,7 +45,7 @@ const withoutNulls = (value: unknown): unknown =>
       ? Object.fromEntries(Object.entries(value).flatMap(([k, v]) => (v === null ? [] : [[k, withoutNulls(v)]])))
       : value;
 
-describe('every message', () => {
+describe('codecs of all messages', () => {
   it.each(types.map((type) => [type.name, type] as const))(
     'the message %s is encoded and decoded as by protobufjs',
     (_, type) => {
@@ -63,7 +63,7 @@ describe('every message', () => {
   );
 
   it.each(types.map((type) => [type.name, type] as const))(
-    'the created message %s equals what a peer would decode, and shares no object with its input',
+    'the message %s made by create equals the decoded encoding of its input, and shares no object with it',
     (_, type) => {
       const codec = ours(type);
       fc.assert(
@@ -83,7 +83,7 @@ describe('every message', () => {
   );
 });
 
-describe('decoding', () => {
+describe('decoding of messages', () => {
   it('a decoded message has all fields as own properties, so that a spread copies them', () => {
     expect({ ...messages.VersionResponse.decode(new Uint8Array()) }).toEqual({
       version: '',
@@ -110,7 +110,7 @@ describe('decoding', () => {
   it('decodes a list of numbers whether it is packed or not', () => {
     const w = protobuf.Writer.create().uint32(26).fork().int64(1).int64(-2).ldelim().uint32(24).int64(3);
     expect(messages.LinuxContainerUser.decode(w.finish()).supplementalGroups).toEqual([1, -2, 3]);
-    // The last number is longer than the packed field.
+    // The varint in this field continues beyond the length of the packed list.
     expect(() => messages.LinuxContainerUser.decode(Buffer.from('1a01ff01', 'hex'))).toThrow(RangeError);
   });
 
@@ -121,7 +121,7 @@ describe('decoding', () => {
   });
 });
 
-describe('encoding', () => {
+describe('encoding of messages', () => {
   it('encoding omits fields that are absent, null or a default', () => {
     const { ContainerConfig } = messages;
     const message = {

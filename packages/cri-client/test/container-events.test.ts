@@ -17,8 +17,8 @@ const event = (containerId: string): ContainerEventResponse => messages.Containe
 const unavailable = (): CriError => new CriError({ rpc: 'GetContainerEvents', code: 'UNAVAILABLE', details: 'down' });
 
 /**
- * A runtime in memory whose event streams a test scripts, one function per attempt. The last function also serves all
- * later attempts.
+ * Creates a fake runtime whose event streams are scripted by one function per attempt. The last function serves all
+ * later attempts, too.
  */
 function scripted(...streams: ((signal: AbortSignal) => AsyncIterable<ContainerEventResponse>)[]) {
   const attemptsAtMs: number[] = [];

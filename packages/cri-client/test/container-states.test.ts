@@ -21,16 +21,19 @@ const container: fc.Arbitrary<Init<Container>> = fc.record(
 );
 
 describe('a list of ids and states', () => {
-  it.each(['plain', 'stream'] as const)('the list of IDs and states equals those of the full list: %s', (kind) => {
-    const whole = kind === 'plain' ? messages.ListContainersResponse : messages.StreamContainersResponse;
-    fc.assert(
-      fc.property(fc.array(container, { maxLength: 5 }), (containers) => {
-        const bytes = whole.encode({ containers });
-        const expected = whole.decode(bytes).containers.map(({ id, state }) => ({ id, state }));
-        expect(briefLists[kind].response.decode(bytes)).toEqual({ containers: expected });
-      }),
-    );
-  });
+  it.each(['plain', 'stream'] as const)(
+    'the %s list of IDs and states has the same IDs and states as the full list',
+    (kind) => {
+      const whole = kind === 'plain' ? messages.ListContainersResponse : messages.StreamContainersResponse;
+      fc.assert(
+        fc.property(fc.array(container, { maxLength: 5 }), (containers) => {
+          const bytes = whole.encode({ containers });
+          const expected = whole.decode(bytes).containers.map(({ id, state }) => ({ id, state }));
+          expect(briefLists[kind].response.decode(bytes)).toEqual({ containers: expected });
+        }),
+      );
+    },
+  );
 
   it('finds IDs and states among fields that only a newer runtime sends', () => {
     const list = messages.ListContainersResponse.encode({ containers: [{ id: 'c', state: 1 }] });

@@ -38,7 +38,7 @@ function tableOf(space: protobuf.NamespaceBase): string[] {
   });
 }
 
-describe('the .proto', () => {
+describe('the .proto file of CRI', () => {
   it('the .proto has every RPC, message, field and enum of CRI v1 with its name and number, and no other', () => {
     expect(contract.length).toBe(222);
     expect(tableOf(proto).toSorted()).toEqual(contract.toSorted());
@@ -59,7 +59,7 @@ describe('the .proto', () => {
   });
 });
 
-describe('the generated code', () => {
+describe('code that is generated from the .proto file', () => {
   it('the generated code has every message of the .proto', () => {
     const names = contract
       .filter((line) => line.startsWith('message '))

@@ -6,6 +6,6 @@ test.each([
   [ContainerState, 2, 'CONTAINER_EXITED'],
   [PodSandboxState, PodSandboxState.SANDBOX_NOTREADY, 'SANDBOX_NOTREADY'],
   [ContainerState, 7, 'UNRECOGNIZED (7)'],
-])('enumName returns the name of an enum value (case %#)', (names, value, name) => {
+])('enumName returns the name of the enum value $1: $2', (names, value, name) => {
   expect(enumName(names, value)).toBe(name);
 });

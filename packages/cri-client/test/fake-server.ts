@@ -8,7 +8,7 @@ import { imageServiceDefinition, runtimeServiceDefinition } from '../src/service
 
 type Services = RuntimeService & ImageService;
 
-/** The responses of RPCs: a message, several messages for a stream, or a {@link Failure}. */
+/** Handlers of RPCs. A handler returns a message, or several messages for a stream, or throws a {@link Failure}. */
 export type Handlers = {
   readonly [Name in keyof Services]?: (
     request: Parameters<Services[Name]>[0],
@@ -28,13 +28,16 @@ export class Failure extends Error {
   }
 }
 
-/** A directory for one test's sockets. */
+/** Creates a directory for the sockets of one test. */
 export function socketDirectory(): { path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'cri-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A gRPC server with the given RPCs; all others return UNIMPLEMENTED. `address` is a gRPC target: `unix:/path`. */
+/**
+ * Starts a gRPC server with the given RPCs; all other RPCs return UNIMPLEMENTED. `address` is a gRPC target such as
+ * `unix:/path`.
+ */
 export async function serve(
   address: string,
   handlers: Handlers,

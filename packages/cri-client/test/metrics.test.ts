@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { CriClient } from '../src/index.ts';
 import { Failure, type Handlers, serve, socketDirectory, someVersion } from './fake-server.ts';
 
-/** Every count and observation as a line. */
+/** Creates a metrics registry that records every count and observation as a line. */
 function recorder(): { lines: string[]; metrics: Metrics } {
   const lines: string[] = [];
   const note = (name: string) => (labels: object, value: number) => {
@@ -40,7 +40,7 @@ async function setUp(handlers: Handlers) {
   return { clock, lines, runtime };
 }
 
-describe('metrics', () => {
+describe('metrics of calls', () => {
   it('metrics count each call with its duration, and failed calls', async () => {
     const { clock, lines, runtime } = await setUp({
       version: async () => {

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs';
 
-/** The .proto file of this repository as read by protobufjs. The tests compare the generated code with it. */
+/**
+ * Returns the .proto file of this repository as protobufjs reads it. The tests compare the generated code with this
+ * result.
+ */
 export function loadProto(options: { readonly keepCase: boolean }): protobuf.Namespace {
   const text = readFileSync(new URL('../../../proto/runtime/v1/api.proto', import.meta.url), 'utf8');
   const { root } = protobuf.parse(text, new protobuf.Root(), options);
@@ -11,7 +14,7 @@ export function loadProto(options: { readonly keepCase: boolean }): protobuf.Nam
   return space;
 }
 
-/** All messages of a package, nested ones too. */
+/** Returns all messages of a package, including nested messages. */
 export function allMessages(space: protobuf.NamespaceBase): protobuf.Type[] {
   return space.nestedArray.flatMap((item) => (item instanceof protobuf.Type ? [item, ...allMessages(item)] : []));
 }

@@ -22,7 +22,7 @@ describe('parseEndpoint', () => {
     ['tcp://x:65535', 'tcp://x:65535', 'dns:x:65535'],
     ['tcp://x:00080', 'tcp://x:80', 'dns:x:80'],
     ['tcp://[::1]:3735', 'tcp://[::1]:3735', 'dns:[::1]:3735'],
-  ])('parseEndpoint reads %s', (endpoint, url, target) => {
+  ])('parseEndpoint reads %s as the URL %s and the target %s', (endpoint, url, target) => {
     expect(parseEndpoint(endpoint)).toEqual({ url, target });
   });
 
@@ -80,7 +80,7 @@ describe('callTimeoutMs', () => {
     ['ListContainers', undefined, 120_000],
     ['StopContainer', null, 120_000],
     ['StopContainer', { timeout: '30' }, 120_000],
-  ])('the deadline of %s with the request %j', (rpc, request, expected) => {
+  ])('the deadline of %s with the request %j is %s ms', (rpc, request, expected) => {
     expect(callTimeoutMs(rpc, request, 120_000)).toBe(expected);
   });
 });
@@ -155,7 +155,7 @@ describe('CriError', () => {
   });
 });
 
-describe('the checks of answers', () => {
+describe('checks of responses', () => {
   const { ContainerStatusResponse, PodSandboxStatusResponse, ImageStatusResponse, VersionResponse, StatusResponse } =
     messages;
   const container = { id: 'c', metadata: { name: 'n' }, createdAt: 1, image: { image: 'i' }, imageRef: 'r' };
@@ -236,16 +236,13 @@ describe('a runtime without CRI v1', () => {
       { runtimeName: 'containerd', runtimeVersion: '1.5.0' },
       'containerd 1.5.0 at unix:///x serves only CRI v1alpha2, but CRI v1 is required: use containerd 1.6, CRI-O 1.23 or newer',
     ],
-  ])(
-    'the error for a runtime with the version response %j names what it supports and what is required',
-    (version, details) => {
-      const v1alpha2 = version && messages.VersionResponse.create(version);
-      const cause = new Error('unknown service');
-      expect(unsupportedRuntime('unix:///x', v1alpha2, cause)).toMatchObject({
-        ...{ rpc: 'Version', code: 'UNIMPLEMENTED', details, cause },
-      });
-    },
-  );
+  ])('the error for a runtime with the v1alpha2 version response %j is: %s', (version, details) => {
+    const v1alpha2 = version && messages.VersionResponse.create(version);
+    const cause = new Error('unknown service');
+    expect(unsupportedRuntime('unix:///x', v1alpha2, cause)).toMatchObject({
+      ...{ rpc: 'Version', code: 'UNIMPLEMENTED', details, cause },
+    });
+  });
 });
 
 describe('traceMetadata', () => {
@@ -260,7 +257,7 @@ describe('traceMetadata', () => {
     [{ traceparent: 'no' }, {}],
     [{ traceparent: `${traceparent}\r\nx: y` }, {}],
     [{ traceparent, tracestate: 'é' }, { traceparent }],
-  ])('traceMetadata for the context %j', (context, metadata) => {
+  ])('traceMetadata for the context %j returns %j', (context, metadata) => {
     expect(traceMetadata(context)).toEqual(metadata);
   });
 });

@@ -1,7 +1,7 @@
 /** A record of the kernel log (`Documentation/ABI/testing/dev-kmsg`). */
 export interface KmsgRecord {
   readonly sequence: number;
-  /** Time since boot. */
+  /** Time of the record since boot, in milliseconds. */
   readonly uptimeMs: number;
   /** Whether the kernel wrote the record; processes that may write to `/dev/kmsg` can write arbitrary other records. */
   readonly isKernel: boolean;

@@ -21,21 +21,24 @@ export interface OomKill {
   readonly uptimeMs: number;
 }
 
-/** Partially read report of the kernel; `undefined` if none has begun. */
+/** Kernel report that is read partially; `undefined` if no report has begun. */
 export type OomReport = Omit<OomKill, 'pid' | 'processName' | 'uptimeMs'> | undefined;
 
 const BEGIN = /invoked oom-killer:/;
-/** The kernel's own fixed text, which precedes all names that processes can choose. */
+/** Fixed text at the start of the kernel's summary line, which precedes all names that processes can choose. */
 const HEAD = /^oom-kill:constraint=([A-Z_]+),nodemask=/;
-/** If the machine itself is out of memory, no limiting cgroup is named. */
+/** Constraint of a kill in a cgroup. If the machine itself is out of memory, the constraint is another one. */
 const OF_MEMORY_GROUP = 'CONSTRAINT_MEMCG';
 const GLOBAL = ',global_oom,task_memcg=';
 const LIMIT_GROUP = ',oom_memcg=';
 const GROUP = ',task_memcg=';
 const NAME = ',task=';
-/** The last match is the kernel's: a process can choose any name of up to 15 bytes. */
+/**
+ * Process ID and user ID at the end of the line. The last match is the kernel's own, because a process can choose any
+ * name of up to 15 bytes.
+ */
 const TASK = /^(.*),pid=(\d+),uid=\d+$/;
-/** Summary format before Linux 5.0. */
+/** Format of the summary line before Linux 5.0. */
 const OLD_SUMMARY = /Task in (.*) killed as a result of limit of (.*)/;
 const KILLED = /Killed process ([0-9]+) \((.+)\)/;
 /** Prefix of older kernels if a cgroup, not the machine, was out of memory. */
@@ -61,15 +64,15 @@ export function nextOom(
   if (old !== null) return { report: { ...report, group: rooted(old[1]), limitGroup: rooted(old[2]) } };
   const killed = KILLED.exec(message);
   if (killed === null) return { report };
-  // Long cgroup names leave no room for the summary in a record; then this line is all that is known.
+  // If long cgroup names leave no room for the summary in a record, this line is all that is known about the kill.
   const limits = OF_A_GROUP.test(message) && report.limitGroup === '/' ? { limitGroup: '' } : {};
   return ended({ ...report, ...limits, pid: Number(killed[1]), processName: killed[2] ?? '', uptimeMs });
 }
 
 /**
  * Parses a line that ends a report. Names of cgroups and processes may contain text that looks like another field. The
- * limiting cgroup is an ancestor of the killed process's cgroup. A cgroup's name contains `,task=` only if it was
- * chosen to be misread; in that case, the shorter name is that of an ancestor.
+ * limiting cgroup is an ancestor of the killed process's cgroup. Only a malicious cgroup name contains `,task=`; in
+ * that case, the shorter candidate is used, which is the name of an ancestor.
  */
 function summaryOf(message: string): Omit<OomKill, 'uptimeMs'> | undefined {
   const constraint = HEAD.exec(message)?.[1];
@@ -79,7 +82,7 @@ function summaryOf(message: string): Omit<OomKill, 'uptimeMs'> | undefined {
     const rest = globalAt === -1 ? undefined : victimOf(message.slice(globalAt + GLOBAL.length), '/');
     return rest && { ...rest, limitGroup: '/', constraint };
   }
-  // A path begins with a slash, which the preceding cpuset name cannot contain.
+  // The search text ends with the slash of the path, which the preceding cpuset name cannot contain.
   const limitAt = message.indexOf(`${LIMIT_GROUP}/`);
   if (limitAt === -1) return undefined;
   const from = limitAt + LIMIT_GROUP.length;

@@ -41,11 +41,11 @@ const RECORD_BYTES = 8192;
  */
 const RECORDS_AT_ONCE = 500;
 /**
- * Pause between reads during a flood: an OOM report lists each process of the machine, and the log keeps about a
- * thousand records.
+ * Pause between reads during a flood, in milliseconds: an OOM report lists each process of the machine, and the log
+ * keeps about a thousand records.
  */
 const FLOOD_PAUSE_MS = 10;
-/** Delay before a failed log is opened again. */
+/** Delay before a log that failed is opened again, in milliseconds. */
 const REOPEN_MS = 60_000;
 
 /**
@@ -111,8 +111,8 @@ export class OomWatcher {
           return true;
         }
         if (code !== 'EPIPE') throw err;
-        // Records were overwritten before they were read. A report that had begun is only complete if its summary
-        // follows.
+        // `EPIPE`: records were overwritten before they were read. The current report is discarded; only its summary
+        // can still complete it.
         this.#report = undefined;
       }
     }

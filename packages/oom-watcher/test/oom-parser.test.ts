@@ -8,7 +8,7 @@ const HEAD = 'oom-kill:constraint=';
 const BEFORE = ',nodemask=(null),cpuset=/,mems_allowed=0';
 const VICTIM = ',task=hog,pid=77,uid=0';
 
-/** The state of an OOM report after one more kernel log record. */
+/** Returns the state of an OOM report after one more kernel log record. */
 function after(message: string, report: OomReport = { group: '/', limitGroup: '/', constraint: '' }) {
   return nextOom(report, { sequence: 1, uptimeMs: 9, isKernel: true, message });
 }
@@ -106,12 +106,12 @@ describe('parsing a kernel log record', () => {
     ['text', undefined],
     ['text\n6,1,0,-;text', undefined],
     ['6,1,-;text', undefined],
-  ])('the kernel log record %j is parsed as %j', (text, record) => {
+  ])('the kernel log text %j is parsed as the record %j', (text, record) => {
     expect(parseKmsgRecord(text)).toEqual(record);
   });
 });
 
-describe('memory.events', () => {
+describe('parsing memory.events', () => {
   it.each([
     ['low 0\nhigh 1\nmax 2\noom 3\noom_kill 4\noom_group_kill 5\n', { oom: 3, oomKill: 4, oomGroupKill: 5 }],
     ['oom 3\noom_kill 4\n', { oom: 3, oomKill: 4, oomGroupKill: 0 }],

@@ -86,17 +86,20 @@ describe('parsing OOM reports', () => {
     ['a group', ',oom_memcg=/kubepods/other,task_memcg=/kubepods/other', 'hog', ''],
     ['a cpuset', 'x', 'hog', 'x,mems_allowed=0,global_oom,task_memcg='],
     ['a cpuset', 'x', 'hog', 'x,mems_allowed=0,oom_memcg=x,task_memcg=x,task=x'],
-  ])('a process named %s does not change the parsed kill: %s, %s, %s', (_what, child, task, cpuset) => {
-    const group = `${GROUP}/${child}`;
-    for (const limitGroup of [POD, group]) {
-      const message = `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=${cpuset},mems_allowed=0,oom_memcg=${limitGroup},task_memcg=${group},task=${task},pid=966,uid=0`;
-      const [kill] = kills(BEGIN, message);
-      expect(kill?.pid).toBe(966);
-      expect(systemOomMessage(kill as OomKill)).toBeUndefined();
-      // The kill is counted for the container of this cgroup only.
-      expect(kill?.group === GROUP || kill?.group?.startsWith(`${GROUP}/`)).toBe(true);
-    }
-  });
+  ])(
+    'a misleading name of %s does not change the parsed kill (cgroup %s, process %s, cpuset %s)',
+    (_what, child, task, cpuset) => {
+      const group = `${GROUP}/${child}`;
+      for (const limitGroup of [POD, group]) {
+        const message = `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=${cpuset},mems_allowed=0,oom_memcg=${limitGroup},task_memcg=${group},task=${task},pid=966,uid=0`;
+        const [kill] = kills(BEGIN, message);
+        expect(kill?.pid).toBe(966);
+        expect(systemOomMessage(kill as OomKill)).toBeUndefined();
+        // The kill must be counted for the container of this cgroup only.
+        expect(kill?.group === GROUP || kill?.group?.startsWith(`${GROUP}/`)).toBe(true);
+      }
+    },
+  );
 
   test('a kill is not attributed to the machine if long cgroup names leave no room for the summary', () => {
     const [kill] = kills(
@@ -147,7 +150,7 @@ describe('parsing OOM reports', () => {
   });
 });
 
-describe('parsing a record', () => {
+describe('parsing a kernel log record', () => {
   test('parses the metadata of a kernel log record and ignores its dictionary', () => {
     expect(parseKmsgRecord('6,339,5140900,-;NET: Registered\n SUBSYSTEM=net\n')).toEqual({
       sequence: 339,
@@ -176,7 +179,7 @@ test('parses memory.events, with 0 for missing counters', () => {
   expect(parseMemoryEvents('oom 99999999999999999999\nnonsense')).toEqual({ oom: 0, oomKill: 0, oomGroupKill: 0 });
 });
 
-/** A kernel log in memory: texts are records, errors are what reading it throws. */
+/** Kernel log in memory. An entry is the text of a record, or an error that a read throws. */
 class Log {
   readonly records: (string | Error)[] = [];
   opened = 0;
@@ -313,7 +316,8 @@ test('W6: reading a file that never answers blocks no other work', async () => {
     const path = join(directory, 'fifo');
     execFileSync('mkfifo', [path]);
     const file = await openKmsg(path);
-    // A FIFO without a writer reports its end immediately. /dev/kmsg would report EAGAIN.
+    // A read of a FIFO without a writer returns 0 immediately. A read of /dev/kmsg without records would fail with
+    // EAGAIN.
     expect(await file.read(new Uint8Array(10))).toBe(0);
     await file.close();
   } finally {

@@ -23,7 +23,10 @@ export type PodWorkerActivity =
   | { readonly kind: 'backingOff'; readonly sinceMs: number; readonly untilMs: number; readonly error: string }
   /** The last step succeeded; the next periodic sync is due at `untilMs`. */
   | { readonly kind: 'idle'; readonly sinceMs: number; readonly untilMs: number }
-  /** The pod is finished. Its record is kept until housekeeping finds that the pod has left the configuration (P3). */
+  /**
+   * The pod is finished. The pod's record is kept until housekeeping finds that the pod has left the configuration
+   * (P3).
+   */
   | { readonly kind: 'finished'; readonly sinceMs: number };
 
 /** One entry of a pod's history. */
@@ -33,9 +36,9 @@ export interface PodWorkerHistoryEntry {
   readonly what: 'update' | 'phase' | PodWorkerStep;
   readonly updateType?: PodUpdateType;
   readonly phase: PodWorkerPhase;
-  /** Duration of the step. Absent for other entries. */
+  /** Duration of the step; absent for an entry that is not a step. */
   readonly durationMs?: number;
-  /** Outcome of the step. Absent for other entries. */
+  /** Outcome of the step; absent for an entry that is not a step. */
   readonly outcome?: 'done' | 'terminal' | 'failed' | 'cancelled';
   readonly error?: string;
 }
@@ -47,7 +50,7 @@ export interface PodWorkerExplanation {
   readonly namespace: string;
   readonly phase: PodWorkerPhase;
   readonly activity: PodWorkerActivity;
-  /** Grace period in seconds. Absent until the pod terminates. */
+  /** Grace period in seconds; absent until the pod terminates. */
   readonly gracePeriodSeconds?: number;
   readonly deleted: boolean;
   readonly evicted: boolean;

@@ -5,7 +5,8 @@ import type { PodWorkerState } from './record.ts';
  * Claim of a static pod to its full name (P4). A static pod starts only when it holds the name.
  * - `held`: the pod has the name.
  * - `first`: the pod already runs, so it goes ahead of the waiting pods; otherwise they would wait for each other.
- * - `blocked`: another pod with this name runs or may run. It must be gone first, whatever the order of the queue.
+ * - `blocked`: another pod with this name runs or may run. That pod must terminate first, whatever the order of the
+ *   queue.
  * - `inLine`: the pod waits in the queue.
  */
 export type FullNameClaim = 'held' | 'first' | 'blocked' | 'inLine';

@@ -21,7 +21,7 @@ export function effectiveGracePeriodSeconds(
 /**
  * Returns how much of a deletion's grace period is left, in whole seconds, rounded up; at least 0. The API server sets
  * `deletionTimestamp` to the end of the grace period, so a kubelet that starts while the pod terminates does not
- * restart the period. The Go kubelet does restart it.
+ * restart the period. The Go kubelet restarts the period.
  * @param nowMs the wall clock
  * @returns `undefined` if the pod is not deleted, or its `deletionTimestamp` is not a time
  */

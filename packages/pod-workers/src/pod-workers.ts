@@ -26,8 +26,8 @@ const FULL_NAME_CHECK_MS = 500;
 
 /**
  * Keeps one state machine per pod UID (P1): which pods this node runs, and when each of their steps may run. {@link
- * nextPodWorkerState} holds the rules. This class performs their effects: it runs one step per pod at a time (P2),
- * schedules retries and serializes static pods of one full name. Upstream: `pkg/kubelet/pod_workers.go`.
+ * nextPodWorkerState} holds the rules. This class performs the effects of these rules: it runs one step per pod at a
+ * time (P2), schedules retries and serializes static pods of one full name. Upstream: `pkg/kubelet/pod_workers.go`.
  */
 export class PodWorkers implements AsyncDisposable {
   readonly #components: WithDefaults<PodWorkersComponents>;
@@ -67,8 +67,8 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Runs steps until `signal` is aborted or the pod workers are disposed of. Then aborts the running steps and resolves
-   * when all of them have ended.
+   * Runs steps until `signal` is aborted or the pod workers are disposed of. After that, aborts the running steps, and
+   * resolves when all steps have ended.
    * @throws PodWorkersError `AlreadyStarted`
    */
   async start(signal: AbortSignal): Promise<void> {
@@ -244,9 +244,9 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Returns whether resources that only running containers need, such as mounted volumes, can be removed. They can if
-   * all containers have stopped. After the first {@link syncKnownPods}, they also can if the pod is unknown and cannot
-   * run.
+   * Returns whether resources that only running containers need, such as mounted volumes, can be removed. Returns true
+   * if all containers have stopped. After the first {@link syncKnownPods}, also returns true if the pod is unknown and
+   * cannot run.
    */
   shouldPodRuntimeBeRemoved(uid: string): boolean {
     return predicates.shouldPodRuntimeBeRemoved(this.#state(uid), this.#podsSynced);
@@ -261,7 +261,7 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Returns whether the mirror pod of this full name (`name_namespace`) must not be changed now (F3). This is so if a
+   * Returns whether the mirror pod of this full name (`name_namespace`) must not be changed now (F3). Returns true if a
    * static pod of this name terminates, or if a pod other than `next` has the name or still runs from before a kubelet
    * restart.
    * @param next UID of the static pod that the mirror pod will represent; absent if the mirror pod will be deleted

@@ -36,10 +36,10 @@ export interface PodWorkerState {
   readonly running: PodWorkerStep | undefined;
   /** Newest update that no step has processed yet. A newer update replaces it (P2). */
   readonly pending: PodWork | undefined;
-  /** Input of the last step. It is replayed if there is no newer update. */
+  /** Input of the last step. The input is replayed if there is no newer update. */
   readonly active: PodWork | undefined;
   readonly seenAtMs: number;
-  /** Time at which the pod worker started the pod. Absent while the pod waits for its full name or its first step. */
+  /** Time at which the pod worker started the pod; absent while the pod waits for its full name or its first step. */
   readonly startedAtMs: number | undefined;
   /** Whether the pod worker has observed that the pod terminates. No container of the pod is started afterwards. */
   readonly terminationStarted: boolean;
@@ -52,18 +52,18 @@ export interface PodWorkerState {
    */
   readonly restartRequested: boolean;
   /**
-   * Whether the runtime was observed to run the pod. Such a pod must go through a terminating step even if this kubelet
-   * never started it.
+   * Whether the runtime was observed to run the pod. A pod that was observed must go through a terminating step even if
+   * this kubelet never started it.
    */
   readonly observedRuntime: boolean;
-  /** Grace period in force while the pod terminates. It only ever gets shorter (P2). */
+  /** Grace period in force while the pod terminates. The grace period only ever gets shorter (P2). */
   readonly gracePeriodSeconds: number | undefined;
-  /** Callbacks of all kills so far, in order. All are kept until the pod has terminated (P2). */
+  /** Callbacks of all kills so far, in order. All callbacks are kept until the pod has terminated (P2). */
   readonly completions: readonly (() => void)[];
   readonly podStatusFns: readonly PodStatusFn[];
   /**
    * Whether one of `podStatusFns` arrived after the running terminating step had received its status functions. The
-   * step then runs once more with all of them (P2).
+   * step then runs once more with all status functions (P2).
    */
   readonly podStatusFnIsLate: boolean;
 }

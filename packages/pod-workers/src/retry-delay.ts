@@ -33,8 +33,8 @@ export interface RetryContext {
  * - After an error that the network is not ready: 1 s.
  * - After other errors: the back-off.
  *
- * Upstream retries immediately, any number of times, if the retry time has already passed. Here that happens only if
- * the retry time passed while the step ran (`overMs`).
+ * Upstream retries immediately, any number of times, if the retry time has already passed. Here, an immediate retry
+ * happens only if the retry time passed while the step ran (`overMs`).
  */
 export function retryDelayMs(error: unknown, context: RetryContext): number {
   const { random } = context;

@@ -10,11 +10,11 @@ import {
 } from './record.ts';
 import type { PodWorkerStep } from './types.ts';
 
-/** Handles a reason to sync again: the input of the last step is replayed. */
+/** Handles a wake-up: the input of the last step is replayed. */
 export function onWake(state: PodWorkerState): PodWorkerTransition {
   if (state.phase === 'finished') return { state, effects: [] };
   const { pending } = state;
-  // The sync was requested for its own reason, so it is not delayed together with a pending update.
+  // A wake-up is not delayed, so a pending update is processed without delay, too.
   const next = pending === undefined ? replay(state) : { ...state, pending: { ...pending, patient: false } };
   return { state: next, effects: [{ kind: 'begin' }] };
 }
@@ -25,8 +25,8 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   if (state.running !== undefined || pending === undefined) return { state, effects: [] };
   const first = state.startedAtMs === undefined;
   if (first && state.phase === 'syncing' && !event.turn) return { state, effects: [{ kind: 'wait' }] };
-  // This kubelet has started no container of a static pod that never held its full name. A step for such a pod could
-  // disturb the pod that holds the name (P4).
+  // A static pod that never held its full name has no container that this kubelet started. A step for it could disturb
+  // the pod that holds the name (P4).
   const observedRuntime = state.observedRuntime || event.runs === true;
   if (first && state.phase !== 'syncing' && state.static && !observedRuntime) return finish(state);
 
@@ -49,7 +49,7 @@ export function onBegin(state: PodWorkerState, event: Extract<PodWorkerEvent, { 
   };
 }
 
-/** Notes that the running step has received the current input. The step may have waited for its pod's status before. */
+/** Records that the running step has received the current input, possibly after it has waited for the pod's status. */
 export function onGiven(state: PodWorkerState): PodWorkerTransition {
   return { state: state.podStatusFnIsLate ? { ...state, podStatusFnIsLate: false } : state, effects: [] };
 }

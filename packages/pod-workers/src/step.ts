@@ -21,9 +21,9 @@ export interface StepContext {
 /** Result of a step that did not throw. */
 export interface StepResult {
   readonly isTerminal: boolean;
-  /** Whether the step did nothing to the runtime, so the next step may use the same status. */
+  /** Whether the step changed nothing in the runtime, so that the next step may use the same status. */
   readonly idle?: boolean;
-  /** When the last change to the runtime was complete, by the monotonic clock. If absent: the end of the step. */
+  /** Monotonic time at which the last change to the runtime was complete. Default: the end of the step. */
   readonly doneAtMs?: number;
   /** An error that is reported although the step succeeded and is not retried. */
   readonly error?: unknown;

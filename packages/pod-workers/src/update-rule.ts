@@ -19,8 +19,8 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   if (runtimeOnly && options.updateType !== 'kill') {
     return ignore(state, options, 'a pod that only the runtime knows can only be killed');
   }
-  // The rule does not apply to a pod seen for the first time: after a kubelet restart, pods that terminated long ago
-  // are created again.
+  // A `create` update of a known terminating pod requests a restart. An update of a pod that is seen for the first time
+  // does not request a restart, because after a kubelet restart, pods that terminated long ago are created again.
   if (state !== undefined && state.phase !== 'syncing' && options.updateType === 'create') {
     return ignore(
       { ...state, restartRequested: true },
@@ -45,14 +45,16 @@ export function onUpdate(state: PodWorkerState | undefined, event: UpdateEvent):
   };
 
   if (claimed.phase !== 'terminating') {
-    // If syncing, the update was not a kill. If terminated, there is nothing left to kill.
+    // A pod that is still syncing was not killed by this update, and a terminated pod cannot be killed, so `completed`
+    // is called now.
     return {
       state: { ...claimed, pending },
       effects: [{ kind: 'begin' }, ...complete(kill.completed ? [kill.completed] : [])],
     };
   }
-  // A pod that is already deleted when first seen has been terminating under an earlier kubelet. Later, only the clock
-  // of this node counts.
+  // If a pod is already deleted when this kubelet first sees it, the pod has been terminating under an earlier kubelet,
+  // and only the rest of its grace period applies. For later updates, this node measures the grace period with its own
+  // clock.
   const currentSeconds =
     state === undefined && work.pod !== undefined
       ? deletionSecondsLeft(work.pod, event.nowMs)
@@ -90,8 +92,8 @@ function startTermination(
 }
 
 /**
- * Marks a pod as deleted even after it has terminated, so that its remains can be removed; the API server's object is
- * deleted when nothing is left (S5). Upstream does not record a deletion at this stage.
+ * Marks a terminated pod as deleted if the update has a deletionTimestamp, so that the pod's remains can be removed.
+ * The API object is deleted when nothing is left (S5). Upstream does not record a deletion at this stage.
  */
 function withDeletion(state: PodWorkerState, pod: Pod | undefined): PodWorkerState {
   return pod?.metadata.deletionTimestamp === undefined ? state : { ...state, deleted: true };

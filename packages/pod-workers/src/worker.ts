@@ -13,10 +13,11 @@ export class Worker {
   /** Aborts the running step. */
   abort: AbortController | undefined;
   /**
-   * When the last step had made its last change, by the monotonic clock. The next step needs a pod status that was read after this time.
+   * Monotonic time at which the last step made its last change. The next step needs a pod status that was read after
+   * this time.
    */
   lastSyncMs: number = Number.NEGATIVE_INFINITY;
-  /** When the last step started that only an update had caused, by the monotonic clock. */
+  /** Monotonic start of the last step that was caused only by an update. */
   lastUpdateMs: number = Number.NEGATIVE_INFINITY;
   /** Whether the current retry is immediate, because the `retryAtMs` of the last error passed while the step ran. */
   retriesImmediately = false;

@@ -42,7 +42,7 @@ export function podStatus(uid: string, observedAtMs = 0): RuntimePodStatus {
   return { uid, name: 'web', namespace: 'default', ips: [], sandboxes: [], containers: [], observedAtMs };
 }
 
-/** A pod cache that has always just read the runtime; `fail` makes reads throw. */
+/** Fake pod cache whose statuses are always up to date. If `fail` is set, reads throw it. */
 export class FreshCache implements PodCacheReader {
   readonly #clock: FakeClock;
   synced = true;
@@ -50,7 +50,7 @@ export class FreshCache implements PodCacheReader {
   fail: Error | undefined;
   /** If set, reads wait for this promise. */
   gate: Promise<void> | undefined;
-  /** UIDs of running pods of any name, as far as known. */
+  /** UIDs that `runningPods` returns for any name; `undefined` before the runtime's pods were listed. */
   running: readonly string[] | undefined = [];
   readonly asked: { uid: string; minTimeMs: number }[] = [];
 
@@ -94,7 +94,7 @@ export interface StepCall {
   readonly podStatusFn?: PodStatusFn | undefined;
   endedAtMs?: number;
   aborted?: boolean;
-  /** The step succeeded. */
+  /** Whether the step succeeded. */
   ok?: boolean;
 }
 
@@ -104,9 +104,9 @@ export type StepScript = (call: StepCall) => {
   readonly isTerminal?: boolean;
   readonly idle?: boolean;
   readonly stoppedAtMs?: number;
-  /** The step returns this error. */
+  /** Error that the step returns although it succeeds. */
   readonly error?: unknown;
-  /** The step ignores its abort signal. */
+  /** Whether the step ignores its abort signal. */
   readonly deaf?: boolean;
 };
 

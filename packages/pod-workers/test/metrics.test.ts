@@ -62,7 +62,7 @@ it('counts the containers of each pod by type, and records the start time only o
   await ended;
 });
 
-it('uses upstream’s metric names', async () => {
+it("the pod workers use upstream's metric names", async () => {
   const { clock, syncer, series, workers, stop, ended } = setUp();
   syncer.script = () => ({ durationMs: 500 });
   const seen = new Date(clock.now() - 2000).toISOString();

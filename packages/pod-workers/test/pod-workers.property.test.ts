@@ -211,7 +211,7 @@ class World {
         continue;
       }
       const explained = before.get(of);
-      // P3: forgotten only after both steps succeeded, or if nothing was ever started.
+      // P3: a pod is forgotten only after both steps succeeded, or if no step was ever started.
       if (explained !== undefined && life.synced) {
         expect([of, life.terminating, life.terminated]).toEqual([of, 'done', 'done']);
       }
@@ -246,7 +246,7 @@ class World {
       expect([call.uid, life.killed]).toEqual([call.uid, false]);
       expect(call.uid).not.toBe(ORPHAN);
       if (TWINS.includes(call.uid) && !life.synced) {
-        // P4: no pod of the same full name runs, and this one was first in the queue.
+        // P4: no other pod of the full name runs, and this pod was first in the queue.
         const others = TWINS.filter((twin) => twin !== call.uid && this.lives.get(twin)?.synced === true);
         expect(others.filter((twin) => this.workers.explain(twin)?.phase !== 'finished')).toEqual([]);
         expect(this.line[0]).toBe(call.uid);
@@ -254,7 +254,7 @@ class World {
       }
       life.synced = true;
     }
-    // P2: uses the shortest requested grace period, never more.
+    // P2: the termination uses the shortest requested grace period.
     if (call.step === 'syncTerminatingPod') expect(call.graceSeconds).toBeLessThanOrEqual(life.graceSeconds ?? 30);
     if (call.step === 'syncTerminatedPod') {
       expect(life.terminating).toBe('done');
@@ -263,26 +263,26 @@ class World {
     }
   }
 
-  /** Invariants that hold whenever no step is in progress. */
+  /** Checks the invariants that hold whenever no step is in progress. */
   check(): void {
     if (this.broken !== undefined) throw this.broken;
     let waits = 0;
     for (const of of [...Object.keys(PODS), ORPHAN]) {
       const explanation = this.workers.explain(of);
       if (explanation === undefined) {
-        // Forgotten outside of housekeeping: only a pod that never had a spec (P6).
+        // P6: outside of housekeeping, only a pod that never had a spec is forgotten.
         this.lives.delete(of);
         this.phases.delete(of);
         for (const answer of [
           this.workers.shouldPodContentBeRemoved(of),
           !this.workers.couldHaveRunningContainers(of),
         ]) {
-          expect([of, answer]).toEqual([of, this.housekept]); // P5
+          expect([of, answer]).toEqual([of, this.housekept]); // P5: an unknown pod counts as gone only after housekeeping.
         }
         continue;
       }
       const { phase, activity } = explanation;
-      // P1: never returns to an earlier phase.
+      // P1: a pod never returns to an earlier phase.
       expect(PHASES.indexOf(phase)).toBeGreaterThanOrEqual(PHASES.indexOf(this.phases.get(of) ?? 'unknown'));
       this.phases.set(of, phase);
       // A pod that terminated without a kill counts as killed.
@@ -329,7 +329,7 @@ it('P1 P2 P3 P4 P5 P6 P7: for any sequence of events the invariants hold after e
         await world.do(operation);
         world.check();
       }
-      // Final phase: no pod is desired any more.
+      // In the final phase, no pod is desired any more.
       world.config.clear();
       for (let round = 0; round < 40; round++) {
         world.housekeeping();

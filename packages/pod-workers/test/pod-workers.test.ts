@@ -229,7 +229,7 @@ describe('the steps of one pod', () => {
   });
 });
 
-describe('kills', () => {
+describe('kills of a pod', () => {
   it('P2: the status functions of all kills of a pod are applied in order', async () => {
     const add = (message: string) => (status: PodStatus) => ({
       ...status,
@@ -317,7 +317,7 @@ describe('kills', () => {
   });
 });
 
-describe('retries', () => {
+describe('retries of steps', () => {
   it('P7: a failed step is retried after the back-off with jitter', async () => {
     syncer.script = () => ({ fail: new Error('no such volume') });
     workers.updatePod({ updateType: 'create', pod: pod() });
@@ -464,7 +464,7 @@ describe('static pods of one full name', () => {
     expect([mustStay(), mustStay('b')]).toEqual([true, true]);
     cache.running = ['a'];
     expect([mustStay(), mustStay('a'), mustStay('b')]).toEqual([true, false, true]);
-    // The pod is terminated because no source has it, and is added again in the meantime.
+    // Pod `a` is terminated because no source has it, and is added again while it terminates.
     syncer.script = () => ({ durationMs: 1000 });
     workers.updatePod({ updateType: 'kill', runningPod: runtimePod('a') });
     await clock.advance(500);
@@ -586,7 +586,7 @@ describe('static pods of one full name', () => {
     expect(syncer.steps('a').at(-1)).toBe('syncPod');
   });
 
-  it('P3: forget removes one finished pod that is desired again, and unknown pods still do not count as gone (P5)', async () => {
+  it('P3: forgetReused forgets a finished pod that is desired again, and unknown pods still do not count as gone (P5)', async () => {
     for (const pod of [a, b]) workers.updatePod({ updateType: 'create', pod });
     await clock.settle();
     for (const pod of [a, b]) workers.updatePod({ updateType: 'kill', pod });
@@ -727,7 +727,7 @@ it('explain keeps the history in order even if events have the same time', async
   await running;
 });
 
-describe('start and stop', () => {
+describe('start and stop of the pod workers', () => {
   it('pod workers run no step before start, and then the updates that arrived earlier', async () => {
     const idle = new PodWorkers({
       syncer,
@@ -795,7 +795,7 @@ function deadEntry(): NonNullable<FreshCache['entry']> {
 }
 
 describe('updates in fast succession', () => {
-  /** Annotations that change every millisecond. */
+  /** Updates the pod once per millisecond, each time with a different grace period. */
   async function storm(milliseconds: number): Promise<void> {
     for (let ms = 0; ms < milliseconds; ms++) {
       workers.updatePod({ updateType: 'update', pod: pod({ graceSeconds: 100 + ms }) });

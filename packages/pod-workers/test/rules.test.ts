@@ -58,7 +58,7 @@ describe('effectiveGracePeriodSeconds', () => {
     ['one second for a pod without a spec', undefined, undefined, undefined, 1],
     ['that of the kill for a pod without a spec', undefined, undefined, 7, 7],
   ];
-  it.each(rows)('the effective grace period: %s', (_name, current, shape, override, seconds) => {
+  it.each(rows)('the effective grace period is $4 s: %s', (_name, current, shape, override, seconds) => {
     expect(effectiveGracePeriodSeconds(current, shape && pod(shape), override)).toBe(seconds);
   });
 });
@@ -74,11 +74,14 @@ describe('C5: deletionSecondsLeft', () => {
     ['unknown for a pod that is not deleted', undefined, endMs, undefined],
     ['unknown for an invalid deletionTimestamp', 'soon', endMs, undefined],
   ];
-  it.each(rows)('C5: the remaining grace period of a deleted pod: %s', (_name, deletionTimestamp, nowMs, seconds) => {
-    const { metadata, spec } = pod({});
-    const deleted = { metadata: { ...metadata, ...(deletionTimestamp && { deletionTimestamp }) }, spec };
-    expect(deletionSecondsLeft(deleted, nowMs)).toBe(seconds);
-  });
+  it.each(rows)(
+    'C5: the remaining grace period of a deleted pod is $3 s: %s',
+    (_name, deletionTimestamp, nowMs, seconds) => {
+      const { metadata, spec } = pod({});
+      const deleted = { metadata: { ...metadata, ...(deletionTimestamp && { deletionTimestamp }) }, spec };
+      expect(deletionSecondsLeft(deleted, nowMs)).toBe(seconds);
+    },
+  );
 });
 
 describe('P7: retryDelayMs', () => {
@@ -119,7 +122,7 @@ describe('P7: retryDelayMs', () => {
       5000,
     ],
   ];
-  it.each(rows)('P7: the retry delay after %s', (_name, error, fromMs, toMs) => {
+  it.each(rows)('P7: the retry delay is between $2 and $3 ms after %s', (_name, error, fromMs, toMs) => {
     const random = seededRandom(7);
     const delays = Array.from({ length: 200 }, () =>
       retryDelayMs(error, { resyncIntervalMs: 60_000, backOffMs: 10_000, nowMs: 1000, overMs: 300, random }),
@@ -132,7 +135,7 @@ describe('P7: retryDelayMs', () => {
 });
 
 describe('periodic syncs of idle pods', () => {
-  it('idle pods are synced at twelve times per interval, whenever their last sync was, and within upstream’s bounds', () => {
+  it("idle pods are synced at twelve times per interval, whenever their last sync was, and within upstream's bounds", () => {
     const fraction = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), fraction, (nowMs, next) => {

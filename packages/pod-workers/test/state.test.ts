@@ -245,7 +245,7 @@ describe('the state table of a pod worker', () => {
       ['run syncTerminatingPod'],
     ],
   ];
-  it.each(rows)('the state table of a pod worker: %s', (_name, events, phase, effects) => {
+  it.each(rows)('the state table of a pod worker: %s, and the next phase is $2', (_name, events, phase, effects) => {
     const before = stateAfter(...events.slice(0, -1));
     const last = events.at(-1);
     if (last === undefined) throw new Error('a row needs an event');
@@ -415,7 +415,7 @@ describe('record of a pod', () => {
     ],
     ['no for a pod that only the runtime knows', [runtimeKill, begin], false],
   ];
-  it.each(started)('P4: whether a pod counts as started by this kubelet: %s', (_name, events, expected) => {
+  it.each(started)('P4: a pod counts as started by this kubelet ($2): %s', (_name, events, expected) => {
     expect(stateAfter(...events)?.startedAtMs).toBe(expected ? NOW : undefined);
   });
 
@@ -457,7 +457,7 @@ it.each<[string, PodWorkerEvent[], PodWorkerEvent]>([
   expect(nextPodWorkerState(stateAfter(...before), event).effects).toEqual([{ kind: 'ignored', reason }]);
 });
 
-describe('completions', () => {
+describe('completion callbacks of kills', () => {
   const completed = (): void => {};
   const rows: [string, PodWorkerEvent[]][] = [
     [
@@ -495,7 +495,7 @@ describe('completions', () => {
       [create(), kill({ completed }), housekeeping(false)],
     ],
   ];
-  it.each(rows)('P2: each completion callback is called once: %s', (_name, events) => {
+  it.each(rows)('P2: each completion callback is called exactly once, here that %s', (_name, events) => {
     let state: PodWorkerState | undefined;
     const called: (() => void)[][] = [];
     for (const event of events) {

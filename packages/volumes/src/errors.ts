@@ -69,18 +69,18 @@ export class VolumeError extends Error {
 
   override readonly name = 'VolumeError';
   readonly code: VolumeErrorCode;
-  /** Monotonic time of the next retry of the failed operation. Calling earlier has no effect. */
+  /** Monotonic time of the next retry of the failed operation. An earlier call does not retry the operation. */
   readonly retryAtMs?: number;
   /**
-   * Whether each failure has already been reported by its own event, so that an event for the pod as a whole would only
-   * repeat them.
+   * Whether an event was already sent for each failed volume, so that an event for the pod would only repeat these
+   * events.
    */
   readonly isReported: boolean;
-  /** Default: `unknown`. */
+  /** Effect of the failed operation on its volume. Default: `unknown`. */
   readonly effect: OperationEffect;
   /**
-   * The failed volumes with their reasons, such as `data: secret "s" not found`. Shorter than the message, whose wording
-   * is upstream's.
+   * The failed volumes with their reasons, such as `data: secret "s" not found`. This text is shorter than the message,
+   * which has upstream's wording.
    */
   readonly explanation?: string;
 

@@ -6,7 +6,7 @@ const CHANGED = `storage_operation_duration_seconds kubernetes.io/csi:${DRIVER} 
 it.each([
   ['is measured if the group is changed', 'Always', [CHANGED]],
   ['is not measured if the root directory has the group', 'OnRootMismatch', []],
-] as const)('a change of the group of a volume %s', async (_what, fsGroupChangePolicy, expected) => {
+] as const)('the group change of a volume %s (recorded metrics: $2)', async (_what, fsGroupChangePolicy, expected) => {
   const { manager, fs, driver, durations, signal } = makeCsi();
   driver.after = async (call) => {
     const target = driver.publishes.at(-1)?.targetPath;

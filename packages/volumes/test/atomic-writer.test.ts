@@ -193,7 +193,10 @@ async function read(fs: FileSystem): Promise<Record<string, string>> {
   return found;
 }
 
-/** The content behind ..data, which decides until the links to it are created or removed. */
+/**
+ * Returns the content of the files behind ..data. After a new ..data link, other links may still have to be created or
+ * removed.
+ */
 async function seenData(fs: FileSystem): Promise<Record<string, string>> {
   return seen(fs, `${TARGET}/${await fs.readlink(`${TARGET}/..data`)}`);
 }

@@ -9,7 +9,9 @@ import { LoopCommand, MountCommand } from '../src/index.ts';
 const run = (command: string, ...args: readonly string[]): string => execFileSync(command, args).toString().trim();
 const { signal } = new AbortController();
 
-/** A loop device stands in for a disk; `undefined` if this machine does not allow loop devices and mounts. */
+/**
+ * Returns a loop device that is used like a disk; `undefined` if this machine does not allow loop devices and mounts.
+ */
 async function makeDisk() {
   const root = await mkdtemp('/tmp/block-');
   try {

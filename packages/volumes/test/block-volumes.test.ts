@@ -81,7 +81,7 @@ describe('a CSI block volume', () => {
     ['is missing', undefined],
     ['is damaged', '{'],
   ])(
-    'V4: a CSI block volume is unpublished as its PersistentVolume says if the data file %s',
+    'V4: a CSI block volume is unpublished with the driver and volume ID of its PersistentVolume if the data file %s',
     async (_what, content) => {
       const fixture = makeBlock();
       const { fs, manager, newManager, driver, claims, signal } = fixture;
@@ -211,7 +211,7 @@ describe('loop devices', () => {
     ['/a/b\n', '/a/b'],
     ['/a/b (deleted)\n', '/a/b'],
     ['', ''],
-  ])('the backing file %j of a loop device is the path %j', (content, path) => {
+  ])('the backing_file content %j of a loop device contains the path %j', (content, path) => {
     expect(backingPath(content)).toBe(path);
   });
 

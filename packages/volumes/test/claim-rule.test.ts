@@ -78,7 +78,7 @@ describe('the PVC of a generic ephemeral volume', () => {
     ],
     ['in another namespace', { namespace: 'other', ownerReferences: [owner('u1', true)] }, false],
     ['without an owner', { namespace: 'default' }, false],
-  ])('whether a PVC %s belongs to the pod as its generic ephemeral volume: $2', (_what, metadata, isIts) => {
+  ])('a PVC %s belongs to the pod as its generic ephemeral volume: $2', (_what, metadata, isIts) => {
     const message = `PVC ${metadata.namespace}/c was not created for pod default/pod-u1 (pod is not owner)`;
     const claim = { metadata: { name: 'c', ...metadata } };
     expect(ownerProblem(claim, podOf([]))).toBe(isIts ? undefined : message);
@@ -92,7 +92,7 @@ it.each<[PersistentVolumeData['spec'], string | undefined, string | undefined]>(
   [{ claimRef: { uid: 'x' } }, undefined, 'but its pv.Spec.ClaimRef.UID x does not point to claim.UID '],
   [{}, 'u', 'but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim'],
   [undefined, 'u', 'but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim'],
-])('a PersistentVolume with the spec %j is bound to the PVC with UID %s, or reported: %s', (spec, uid, problem) => {
+])('a PersistentVolume with the spec %j and a PVC with UID %s have the binding problem %s', (spec, uid, problem) => {
   const claim = { metadata: { ...(uid && { uid }) } };
   expect(bindingProblem('pv-1', volumeOf(spec), claim)).toBe(problem && `found PV object pv-1 ${problem}`);
 });
@@ -106,7 +106,7 @@ it.each<[string | undefined, 'mounts' | 'devices' | 'nothing', string | undefine
   ['Filesystem', 'devices', 'volume data has volumeMode Filesystem, but is specified in volumeDevices'],
   [undefined, 'mounts', 'cannot get volumeMode for volume: pv-1'],
 ])(
-  'a PersistentVolume with volumeMode %s that the pod uses in %s is accepted only if both agree',
+  'a PersistentVolume with volumeMode %s that a container uses as %s has the problem %s',
   (volumeMode, used, problem) => {
     const container = {
       name: 'main',
@@ -141,7 +141,7 @@ describe('mount options of a PersistentVolume', () => {
     [{ 'volume.beta.kubernetes.io/mount-options': 'noexec,,nodev' }, ['ro'], ['noexec', 'nodev']],
     [{ 'volume.beta.kubernetes.io/mount-options': '' }, ['ro'], []],
   ])(
-    'mount options in the PersistentVolume annotations %j take precedence over spec.mountOptions %j',
+    'a PersistentVolume with the annotations %j and spec.mountOptions %j has the mount options %j',
     (annotations, mountOptions, options) => {
       const metadata = annotations === undefined ? {} : { annotations };
       const persistent = { metadata, ...(mountOptions && { spec: { mountOptions } }) };

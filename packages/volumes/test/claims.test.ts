@@ -150,7 +150,7 @@ describe('a PVC that a pod cannot use', () => {
       expect(error.message).toBe(
         `unmounted volumes=[data], unattached volumes=[], failed to process volumes=[data]: ${message}`,
       );
-      // Nothing was reported before: the pod's own event is the first.
+      // No event was sent for the volume itself, so the pod's event is the first one.
       expect([error.isReported, events, error.retryAtMs]).toEqual([false, [], clock.monotonic() + 500]);
       expect(under('u1')).toContain(`${EMPTY_DIRS}/scratch`);
     },
@@ -242,7 +242,7 @@ describe('the PVC of a generic ephemeral volume', () => {
   });
 });
 
-it('a pod with PVCs is supported if the volume manager has a component that reads PVCs; otherwise its volumes are named', () => {
+it("a pod with PVCs is supported only if the volume manager has a component that reads PVCs; otherwise the pod's volumes are reported as unsupported", () => {
   const pod = podOf([claimed('c'), { name: 'own', ephemeral: { volumeClaimTemplate: { spec: {} } } }]);
   expect(make().manager.unsupported(pod)).toEqual([]);
   expect(setUp().manager.unsupported(pod)).toEqual([

@@ -11,7 +11,7 @@ import { CommandShell } from '../src/mount/command-shell.ts';
 const { signal } = new AbortController();
 const source = new URL('../src/mount/command-shell.ts', import.meta.url).href;
 
-/** The child processes of this process. */
+/** Returns the process IDs of this process's children. */
 async function children(): Promise<readonly string[]> {
   const text = await readFile(`/proc/self/task/${process.pid}/children`, 'utf8');
   return text.split(' ').filter((pid) => pid !== '');
@@ -110,7 +110,7 @@ describe('CommandShell, which runs commands through a helper shell', () => {
     const shell = new CommandShell({ clock }, { deadlineMs: 5_000 });
     const hanging = shell.run('sleep', ['5'], signal, { subject: '/mnt/a' }).catch(String);
     await clock.advance(5_000);
-    // Ends before the shell can report the exit of the killed command.
+    // This call fails before the shell can report that the killed command has exited.
     const again = shell.run('true', [], signal, { subject: '/mnt/a' }).catch(String);
     const other = shell.run('true', [], signal, { subject: '/mnt/b' });
     expect(await again).toBe('Error: an earlier command for /mnt/a hangs and cannot be killed');
@@ -150,7 +150,7 @@ describe('CommandShell, which runs commands through a helper shell', () => {
     await shell.run('true', [], signal);
     const [own] = (await children()).filter((pid) => !before.includes(pid));
     process.kill(Number(own), 'SIGSTOP');
-    // More than this process reads: the rest of the data can no longer be written.
+    // The command is longer than the pipe's buffer, so its rest can no longer be written when the shell is killed.
     const lost = shell.run('true', ['x'.repeat(4 << 20)], signal);
     process.kill(Number(own), 'SIGKILL');
     await expect(lost).rejects.toThrow('command shell');

@@ -78,7 +78,7 @@ describe('containerMounts', () => {
       { readOnly: true, recursiveReadOnly: 'Perhaps' },
       'failed to resolve recursive read-only mode: unknown recursive read-only mode "Perhaps"',
     ],
-  ])('refuses the volumeMount %j', (mount, message) => {
+  ])('refuses the volumeMount %j with the error: %s', (mount, message) => {
     expect(() => mountOf(mount)).toThrow(message);
   });
 });
@@ -96,7 +96,7 @@ describe('block devices of a container', () => {
   it.each([
     ['true', 'r'],
     ['false', 'mrw'],
-  ])('a block device whose volume is read-only (%s) has the permissions %s', (name, permissions) => {
+  ])('a block device of a volume with readOnly %s has the permissions %s', (name, permissions) => {
     const device = { hostPath: `/links/${name}`, containerPath: '/dev/xvda', permissions };
     expect(devices(name, '/dev/xvda')).toEqual([device]);
   });

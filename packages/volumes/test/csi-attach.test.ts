@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { blockPod, claimPod, DRIVER, inlinePod, makeCsi, UNIQUE } from './csi-helpers.ts';
 import { errorOf } from './helpers.ts';
 
-/** A node whose driver has attachable volumes, with a started manager. */
+/** Creates a node with a started volume manager and a CSI driver whose volumes a controller attaches. */
 async function makeAttachable(csiDriver: Parameters<typeof makeCsi>[2] = {}, spec: Record<string, unknown> = {}) {
   const fixture = makeCsi({}, spec, csiDriver);
   const life = new AbortController();
@@ -12,7 +12,10 @@ async function makeAttachable(csiDriver: Parameters<typeof makeCsi>[2] = {}, spe
     life.abort();
     await running;
   };
-  /** Writes the node's status, and the controller's answer if `attached` is given. */
+  /**
+   * Reports the volumes in use to the node's status. If `attached` is present, it becomes the list of attached volumes
+   * before.
+   */
   const report = async (attached?: readonly string[]): Promise<void> => {
     if (attached !== undefined) fixture.status.attached = attached;
     fixture.manager.volumesReported(fixture.manager.volumesInUse() ?? []);
@@ -24,7 +27,7 @@ async function makeAttachable(csiDriver: Parameters<typeof makeCsi>[2] = {}, spe
 describe('a CSI volume that a controller attaches', () => {
   it('V5: a CSI volume is staged only after it was reported in use and then attached', async () => {
     const { manager, driver, status, clock, api, report, stop, signal } = await makeAttachable();
-    // Another node's former attachment must not count.
+    // The node's status lists the volume as attached before its use was reported. Such an attachment must not count.
     status.attached = [UNIQUE];
     manager.volumesReported([]);
     const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
@@ -150,7 +153,10 @@ describe('a CSI volume that cannot be attached because the node is full', () => 
   const UNMOUNTED = 'unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]';
   const TIMEOUT = 'context deadline exceeded';
 
-  /** Waits until the pod's time is over and returns the error and the reads of VolumeAttachments. */
+  /**
+   * Waits for the volumes of a pod until the wait times out. Returns the error and the VolumeAttachments that were
+   * read.
+   */
   async function waitInVain(
     { manager, clock, signal, report, api }: Awaited<ReturnType<typeof makeAttachable>>,
     pod = claimPod('u1'),
@@ -166,7 +172,7 @@ describe('a CSI volume that cannot be attached because the node is full', () => 
     ['file system', 'Filesystem', claimPod('u1')],
     ['block device', 'Block', blockPod('u1')],
   ])(
-    'fails a pod whose CSI volume does not fit on the full node after 123 s, and reports the new limit of the driver (%s)',
+    "after 123 s, fails a pod whose CSI volume exceeds the node's volume limit, and reports the driver's new limit (%s)",
     async (_what, volumeMode, pod) => {
       const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 }, { volumeMode });
       fixture.api.attachment = exhausted;
@@ -180,7 +186,7 @@ describe('a CSI volume that cannot be attached because the node is full', () => 
     },
   );
 
-  it('fails a pod whose CSI volume does not fit on the full node also if the driver does not report its limit', async () => {
+  it("after 123 s, fails a pod whose CSI volume exceeds the node's volume limit, even if the driver does not report its limit", async () => {
     const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 });
     fixture.api.attachment = exhausted;
     fixture.limits.failure = new Error('driver is gone');
@@ -188,7 +194,7 @@ describe('a CSI volume that cannot be attached because the node is full', () => 
     await fixture.stop();
   });
 
-  it('does not fail a pod whose CSI volume does not fit on the full node if the CSIDriver says that the limit never changes', async () => {
+  it("does not fail a pod whose CSI volume exceeds the node's volume limit if the CSIDriver says that the limit never changes", async () => {
     const fixture = await makeAttachable();
     fixture.api.attachment = exhausted;
     const { error, asked } = await waitInVain(fixture);
@@ -211,7 +217,7 @@ describe('a CSI volume that cannot be attached because the node is full', () => 
     await fixture.stop();
   });
 
-  it('does not fail a pod whose CSI volume is not attached if the API server does not answer why', async () => {
+  it('does not fail a pod whose CSI volume is not attached if the VolumeAttachment cannot be read', async () => {
     const fixture = await makeAttachable({ nodeAllocatableUpdatePeriodSeconds: 60 });
     const { api } = fixture;
     api.getVolumeAttachment = () => Promise.reject(new Error('no connection'));

@@ -24,7 +24,7 @@ interface Running {
   readonly stop: () => Promise<void>;
 }
 
-/** A node with two drivers, of which a test disturbs the first. */
+/** Creates a node with two CSI drivers. The tests inject faults into the first driver. */
 function make(): CsiFixture & { readonly run: (manager: VolumeManager) => Running } {
   const fixture = makeCsi();
   fixture.registered.set(OTHER, new MemoryDriver(fixture, OTHER));
@@ -42,8 +42,8 @@ function make(): CsiFixture & { readonly run: (manager: VolumeManager) => Runnin
 }
 
 /**
- * Whether the kubelet makes this call only when the pod terminates. The test then removes the pod before it injects the
- * fault.
+ * Returns whether the kubelet makes this call only when the pod terminates. The test then removes the pod before it
+ * injects the fault.
  */
 const isEnd = (call: Call): boolean => call === 'unpublish' || call === 'unstage';
 
@@ -72,7 +72,10 @@ async function otherPod({ clock, signal }: CsiFixture, manager: VolumeManager): 
   return tookMs;
 }
 
-/** Lets the node recover. @returns mounts, and rules of the specification that were broken */
+/**
+ * Waits until the node has recovered from a fault. @returns the mount points, and the violated rules of the CSI
+ * specification
+ */
 async function recovered({ clock, signal, mounter, driver }: CsiFixture, manager: VolumeManager, call: Call) {
   const pod = claimPod('u1');
   const done = isEnd(call) ? manager.waitForUnmount(pod, signal) : manager.waitForAttachAndMount(pod, signal);
@@ -87,7 +90,7 @@ describe.each(CALLS)('a fault in the call %s', (call) => {
   const expected = [isEnd(call) ? [] : MOUNTED, []];
 
   it.each(['before', 'after'] as const)(
-    'V3: a CSI driver that is killed %s the call took effect is called again when it is back, and no other pod waits',
+    'V3: if a CSI driver is killed %s a call takes effect, the call is repeated when the driver is back, and no other pod waits',
     async (at) => {
       const fixture = make();
       const { driver, registered, manager, run } = fixture;
@@ -109,7 +112,7 @@ describe.each(CALLS)('a fault in the call %s', (call) => {
   );
 
   it.each(['before', 'after'] as const)(
-    'K1, V4: if CSI driver and kubelet are killed %s the call took effect, both continue after a restart, and no other pod waits',
+    "K1, V4: if CSI driver and kubelet are killed %s a call takes effect, the volume's operation continues after a restart, and no other pod waits",
     async (at) => {
       const fixture = make();
       const { driver, registered, manager, newManager, run, clock } = fixture;

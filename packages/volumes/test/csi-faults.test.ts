@@ -91,7 +91,7 @@ describe('a failed call to a CSI driver', () => {
   });
 
   it.each([true, false])(
-    'V3: after a failed publication (final: %s), the volume is unpublished only if it may exist',
+    'V3: after a failed publication (final error: %s), a volume is unpublished unless the error was final',
     async (isFinal) => {
       const { fs, manager, driver, clock, signal } = makeCsi();
       driver.before = (call) => {
@@ -133,7 +133,7 @@ describe('a failed call to a CSI driver', () => {
     expect(await manager.podVolumesExist('u1')).toBe(false);
   });
 
-  it('V1: a volume that is mounted anywhere else is not unstaged', async () => {
+  it('V1: a staged volume is not unstaged while it is mounted at another path', async () => {
     const { fs, manager, driver, clock, mounter, signal } = makeCsi();
     await manager.waitForAttachAndMount(claimPod('u1'), signal);
     await fs.mkdir('/other');
@@ -146,7 +146,7 @@ describe('a failed call to a CSI driver', () => {
     expect([driver.calls.at(-1), driver.faults]).toEqual(['unstage vol-1', []]);
   });
 
-  it("the pod's error names a CSI driver that is not registered, and its volumes are mounted when it registers", async () => {
+  it("the pod's error names a CSI driver that is not registered, and the pod's volume is mounted when the driver registers", async () => {
     const { manager, driver, clock, events, registered, fs, signal } = makeCsi();
     registered.clear();
     await errorOf(manager.waitForAttachAndMount(claimPod('u1'), signal));
@@ -184,7 +184,8 @@ describe('a CSI driver that does not answer', () => {
       'unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: context deadline exceeded: ' +
         `NodeStageVolume of driver ${DRIVER} has not answered for 123 s`,
     );
-    // The pod terminates: nothing of the volume is in its directory.
+    // The pod's removal succeeds although the call is unanswered, because nothing of the volume is in the pod's
+    // directory.
     await manager.waitForUnmount(claimPod('u1'), signal);
     expect([driver.calls, driver.faults]).toEqual([['stage vol-1'], []]);
   });

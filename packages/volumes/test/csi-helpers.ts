@@ -46,13 +46,13 @@ export class MemoryDriver implements CsiDriverClient {
   /** Called after each call took effect; may throw or wait. */
   after: (call: string) => void | Promise<void> = () => {};
   stats: CsiVolumeStats = { usage: [] };
-  /** Paths whose usage was asked for. */
+  /** Paths for which the driver was requested to report the usage. */
   readonly measured: string[] = [];
   readonly #fs: MemoryFileSystem;
   readonly #mounter: MemoryMounter;
   /** Calls in progress, by volume and path. */
   readonly #running = new Set<string>();
-  /** Rules of the CSI specification that the caller broke. */
+  /** Rules of the CSI specification that the kubelet has violated. */
   readonly faults: string[] = [];
 
   constructor({ fs, mounter }: Pick<Fixture, 'fs' | 'mounter'>, name: string = DRIVER) {
@@ -182,9 +182,9 @@ export interface CsiFixture extends Fixture {
   readonly registered: Map<string, CsiDriverClient>;
   readonly objects: Fixture['objects'];
   readonly api: MemoryCsiObjects;
-  /** Names in the node's status. */
+  /** State of the node: names of the attached volumes in its status, and number of changes of the volumes in use. */
   readonly status: { attached: readonly string[] | undefined; inUseChanges: number };
-  /** Limits that were read again: `refresh DRIVER`. */
+  /** Requests to update a driver's volume limit (`refresh DRIVER`), and the error that they throw. */
   readonly limits: { refreshed: string[]; failure?: Error };
 }
 

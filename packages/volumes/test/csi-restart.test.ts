@@ -74,7 +74,7 @@ describe('CSI volumes after a restart', () => {
     driver.before = (call) => (call.startsWith('publish') ? new Promise(() => {}) : undefined);
     void fixture.manager.waitForAttachAndMount(claimPod('u1'), signal).catch(() => undefined);
     await fixture.clock.settle();
-    // The pod's directory is gone, for example because another program removed it.
+    // The pod's directory is removed, as another program could do.
     await fs.removeAll(`${ROOT}/pods/u1`);
     const { stop } = await restart(fixture);
     expect([driver.calls.at(-1), await fs.exists(STAGED), await pointsOf(fixture)]).toEqual([
@@ -141,7 +141,7 @@ describe('CSI volumes after a restart', () => {
     },
   );
 
-  it('V4: a volume that is not staged and has no data file is unpublished as its PersistentVolume says', async () => {
+  it('V4: a volume that is not staged and has no data file is unpublished with the driver and volume ID of its PersistentVolume', async () => {
     const fixture = makeCsi();
     const { driver, fs, signal } = fixture;
     driver.can = { ...driver.can, stageUnstage: false };
@@ -186,7 +186,7 @@ describe('CSI volumes after a restart', () => {
     for (const directory of [`${STAGED}/globalmount`, `${wrong}/globalmount`]) await fs.mkdir(directory);
     await fs.writeFile(`${wrong}/vol_data.json`, DATA);
     await fs.writeFile(`${STAGED}/vol_data.json`, DATA);
-    // Upstream's directory of block volumes.
+    // The directory `volumeDevices`, which upstream's kubelet uses for block volumes, must be ignored here.
     await fs.mkdir(`${ROOT}/plugins/kubernetes.io/csi/volumeDevices/pv-2/data`);
     const { stop } = await restart(fixture);
     expect(driver.calls).toEqual(['unstage vol-1']);
@@ -194,7 +194,7 @@ describe('CSI volumes after a restart', () => {
     await stop();
   });
 
-  it("V4: CSI volumes of a pod that upstream's kubelet has mounted are taken over without a mount", async () => {
+  it("V4: CSI volumes that upstream's kubelet has mounted for a pod are used by that pod without being mounted again", async () => {
     const fixture = makeCsi();
     const { fs, mounter, signal, driver } = fixture;
     await fs.mkdir(`${STAGED}/globalmount`);

@@ -23,9 +23,12 @@ it.each([
   ['kubernetes.io/csi', undefined, 'kubernetes.io/csi/b.example^h', 'kubernetes.io/csi:b.example'],
   ['kubernetes.io/csi', undefined, undefined, 'kubernetes.io/csi'],
   ['kubernetes.io/nfs', undefined, 'kubernetes.io/nfs/x', 'kubernetes.io/nfs'],
-])('metrics of plugin %s with inline driver %s and unique name %s show %s', (plugin, driver, uniqueName, shown) => {
-  expect(metricPluginName(plugin, driver, uniqueName)).toBe(shown);
-});
+])(
+  'metrics show the plugin %s of a volume with inline driver %s and unique name %s as %s',
+  (plugin, driver, uniqueName, shown) => {
+    expect(metricPluginName(plugin, driver, uniqueName)).toBe(shown);
+  },
+);
 
 describe('names of CSI volumes', () => {
   it('the unique name of a CSI volume can be split into driver and volume ID, whatever the volume ID contains', () => {

@@ -38,7 +38,7 @@ describe('usage of a CSI volume', () => {
     ['with the gate CSIVolumeHealth', true, true, ['VolumeConditionAbnormal: Volume data: disk is failing']],
     ['without the gate CSIVolumeHealth', false, undefined, []],
   ])(
-    '%s, an abnormal condition of a CSI volume is part of the usage and causes an event: $1',
+    "%s, an abnormal condition of a CSI volume is reported in the volume's usage and by an event: $1",
     async (_what, showsHealth, abnormal, events) => {
       const fixture = makeCsi({}, {}, undefined, { showsHealth });
       const { manager, driver, signal } = fixture;

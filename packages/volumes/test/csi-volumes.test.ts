@@ -129,7 +129,7 @@ describe('a persistent CSI volume', () => {
   });
 
   it.each([true, false])(
-    'a CSI driver gets the requested service account tokens, as secrets: %s',
+    'a CSI driver gets the requested service account tokens as secrets if serviceAccountTokenInSecrets is true (here: %s), else as attributes',
     async (serviceAccountTokenInSecrets) => {
       const tokenRequests = [{ audience: 'b', expirationSeconds: 600 }, { audience: '' }];
       const { api, manager, driver, signal } = makeCsi(
@@ -180,7 +180,7 @@ describe('a persistent CSI volume', () => {
     ['File', 'ReadWriteMany', true],
     ['None', 'ReadWriteOnce', false],
   ])(
-    'with fsGroupPolicy %s and access mode %s, the files of a CSI volume get the fsGroup: %s',
+    "with fsGroupPolicy %s and access mode %s, the group of a CSI volume's files is changed to the fsGroup: %s",
     async (fsGroupPolicy, mode, isGiven) => {
       const { fs, manager, signal } = makeCsi({}, { accessModes: [mode] }, { attachRequired: false, fsGroupPolicy });
       const given: string[] = [];
@@ -219,20 +219,23 @@ describe('a persistent CSI volume', () => {
   });
 
   it.each([
-    ['if its file system can have labels, the runtime relabels a CSI volume', true],
-    ['if its file system cannot have labels, the runtime does not relabel a CSI volume', false],
-  ])('%s, whatever seLinuxChangePolicy and seLinuxMount say', async (_what, takesLabels) => {
-    const { manager, driver, signal, mounter } = makeCsi({}, {}, { attachRequired: false, seLinuxMount: true });
-    mounter.labelled = (path) => takesLabels && path === `${IN_POD}/pv-1/mount`;
-    const securityContext = { seLinuxChangePolicy: 'MountOption', seLinuxOptions: { level: 's0:c1,c2' } };
-    const pod = claimPod('u1', { securityContext });
-    await manager.waitForAttachAndMount(pod, signal);
-    const [container] = pod.spec.containers;
-    expect(driver.stages[0]?.capability.access).toMatchObject({ mountFlags: [] });
-    expect(container && (await manager.containerMounts(pod, container, [], signal))).toMatchObject([
-      { selinuxRelabel: takesLabels },
-    ]);
-  });
+    ['supports', true],
+    ['does not support', false],
+  ])(
+    'the runtime relabels a CSI volume whose file system %s SELinux labels: $1, despite seLinuxChangePolicy and seLinuxMount',
+    async (_what, takesLabels) => {
+      const { manager, driver, signal, mounter } = makeCsi({}, {}, { attachRequired: false, seLinuxMount: true });
+      mounter.labelled = (path) => takesLabels && path === `${IN_POD}/pv-1/mount`;
+      const securityContext = { seLinuxChangePolicy: 'MountOption', seLinuxOptions: { level: 's0:c1,c2' } };
+      const pod = claimPod('u1', { securityContext });
+      await manager.waitForAttachAndMount(pod, signal);
+      const [container] = pod.spec.containers;
+      expect(driver.stages[0]?.capability.access).toMatchObject({ mountFlags: [] });
+      expect(container && (await manager.containerMounts(pod, container, [], signal))).toMatchObject([
+        { selinuxRelabel: takesLabels },
+      ]);
+    },
+  );
 
   it('a second pod for a ReadWriteOncePod CSI volume is refused', async () => {
     const { manager, signal } = makeCsi({}, { accessModes: ['ReadWriteOncePod'] });
@@ -270,16 +273,13 @@ describe('an inline CSI volume', () => {
   });
 
   it.each<[string, Record<string, unknown> | undefined, string]>([
-    ['a CSIDriver', { volumeLifecycleModes: ['Persistent'] }, '(only supports ["Persistent"])'],
-    ['no CSIDriver', undefined, '(no CSIDriver object)'],
-  ])(
-    'an inline CSI volume is refused if the driver with %s does not support inline volumes',
-    async (_what, csiDriver, why) => {
-      const { api, manager, driver, signal } = makeCsi({}, {}, csiDriver ?? {});
-      if (csiDriver === undefined) api.drivers.clear();
-      const error = await errorOf(manager.waitForAttachAndMount(inlinePod('u1'), signal));
-      expect(error.message).toContain(`volume mode "Ephemeral" not supported by driver ${DRIVER} ${why}`);
-      expect(driver.calls).toEqual([]);
-    },
-  );
+    ['supports only persistent volumes', { volumeLifecycleModes: ['Persistent'] }, '(only supports ["Persistent"])'],
+    ['is missing', undefined, '(no CSIDriver object)'],
+  ])('an inline CSI volume is refused if the CSIDriver object of its driver %s', async (_what, csiDriver, why) => {
+    const { api, manager, driver, signal } = makeCsi({}, {}, csiDriver ?? {});
+    if (csiDriver === undefined) api.drivers.clear();
+    const error = await errorOf(manager.waitForAttachAndMount(inlinePod('u1'), signal));
+    expect(error.message).toContain(`volume mode "Ephemeral" not supported by driver ${DRIVER} ${why}`);
+    expect(driver.calls).toEqual([]);
+  });
 });

@@ -74,7 +74,7 @@ describe("detection of a disk's file system", () => {
   });
 });
 
-/** The reason why the test cannot get a disk; `undefined` if it can. */
+/** Returns why the test cannot create a disk; `undefined` if it can. */
 function whyNoLoopDevice(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'needs root on Linux';
   try {
@@ -156,7 +156,7 @@ describe('local PersistentVolumes on a real disk', { timeout: 120_000 }, () => {
     expect(usage.fileSystem.totalBytes).toBeLessThan(16 << 20);
     expect(await readFile('/proc/self/mounts', 'utf8')).toContain(`${own.hostPath} ext4 rw,noatime`);
 
-    // The next kubelet process.
+    // `plugin()` creates the plugin of the next kubelet process.
     expect(await plugin().node.staged()).toEqual([
       { uniqueName: 'kubernetes.io/local-volume/pv-1', name: 'pv-1', attachable: false },
     ]);

@@ -8,7 +8,7 @@ import { errorOf, ROOT } from './helpers.ts';
 const IN_POD = `${ROOT}/pods/u1/volumes/kubernetes.io~csi/pv-1`;
 const GIB = 2n ** 30n;
 
-/** A PVC whose controller has expanded the volume from 1 GiB to 2 GiB. */
+/** Returns a PVC whose volume a controller has expanded from 1 GiB to 2 GiB. */
 const claimOf = (status: ClaimData['status'], more: Partial<ClaimData> = {}): ClaimData => ({
   metadata: { name: 'c', namespace: 'default', uid: 'uid-c', resourceVersion: '7' },
   spec: { volumeName: 'pv-1', accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '2Gi' } } },
@@ -57,7 +57,7 @@ describe('nextExpansion', () => {
       { ...expand, endsOnFailure: true },
     ],
     ['the capacity is unknown', { ...claimOf({}), status: {} }, {}, { step: 'none' }],
-  ])('nextExpansion returns the next step of a volume expansion if %s', (_what, claim, node, expected) => {
+  ])('if %s, the next step of a volume expansion is $3', (_what, claim, node, expected) => {
     expect(nextExpansion(claim, persistent, false, { size: node.size, hasFailed: node.hasFailed ?? false })).toEqual(
       expected,
     );
@@ -100,7 +100,7 @@ it.each([
   ['ext4', ['resize2fs', ['/dev/sdb']]],
   ['xfs', ['xfs_growfs', ['-d', '/mnt']]],
   ['btrfs', ['btrfs', ['filesystem', 'resize', 'max', '/mnt']]],
-])('a file system %s grows with %j', (format, command) => {
+])('a file system of type %s is grown by the command %j', (format, command) => {
   expect(growCommand('/dev/sdb', '/mnt', format)).toEqual(command);
 });
 
@@ -108,7 +108,10 @@ it('a file system of another type is not grown', () => {
   expect(() => growCommand('/dev/sdb', '/mnt', 'vfat')).toThrow('resize of format vfat is not supported');
 });
 
-/** A node with an expandable volume of 1 GiB, and `grow`, which does what the controller does. */
+/**
+ * Creates a node with an expandable volume of 1 GiB, and the function `grow`, which expands the volume as the
+ * controller does.
+ */
 function makeExpandable(spec: Record<string, unknown> = {}) {
   const fixture: CsiFixture = makeCsi({}, { capacity: { storage: '1Gi' }, ...spec });
   const { claims, driver } = fixture;
@@ -213,7 +216,7 @@ describe('a CSI volume that a controller has expanded', () => {
     ['INTERNAL', false],
     ['OUT_OF_RANGE', true],
   ])(
-    'after the final failure %s in a running pod, the PVC shows the reason (impossible size: %s)',
+    'after the final failure %s in a running pod, the PVC has the reason, and is marked as infeasible: %s',
     async (code, isInfeasible) => {
       const { manager, claims, driver, clock, events, grow, signal } = makeExpandable();
       await manager.waitForAttachAndMount(claimPod('u1'), signal);
@@ -251,7 +254,7 @@ describe('a CSI volume that a controller has expanded', () => {
     expect(driver.expansions).toHaveLength(1);
   });
 
-  it('a CSI volume is used unexpanded if its driver cannot expand a volume in use, or does not expand volumes', async () => {
+  it('a pod uses a CSI volume with its old size if the driver cannot expand a volume in use, or does not expand volumes', async () => {
     const { manager, driver, clock, grow, signal } = makeExpandable();
     grow();
     driver.before = (call) => {

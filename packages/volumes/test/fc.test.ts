@@ -9,7 +9,7 @@ import { errorOf, type Fixture, MemoryClaims, podOf, ROOT, setUp } from './helpe
 const WWN = '50060e801049cfd1';
 const STAGED = `${ROOT}/plugins/kubernetes.io/fc/${WWN}-lun-0`;
 
-/** Tools of a machine: a scan of the hosts makes the disks of the fabric known. */
+/** Fake tools of a machine. A scan of the SCSI hosts adds the disks of the fabric to /dev. */
 class MemoryTools implements DiskTools {
   readonly calls: string[] = [];
   /** Links in /dev/disk to the devices that a scan finds. */
@@ -91,7 +91,7 @@ describe('the disk of an FC volume', () => {
     },
   );
 
-  it('an FC volume is refused without names and identifiers', () => {
+  it('an FC volume without a complete identification (WWNs with a LUN, or WWIDs) is refused', () => {
     expect(() => fcSource({ volume: { name: 'data', fc: { targetWWNs: ['a1'] } } })).toThrow(
       'no fc disk information found',
     );
@@ -110,14 +110,14 @@ describe('the disk of an FC volume', () => {
 });
 
 it.each([{ wwns: ['a1', 'b2'], lun: 0 }, { wwids: ['mine-3600aaa', 'b'] }])(
-  'the FC disk %j is recognised by the file that names it',
+  'the FC disk %j is recognised by its file',
   (disk) => {
     expect(parseFcFile(formatFcFile(disk))).toEqual(disk);
   },
 );
 
 it.each(['', 'null', '7', '{}', '{"WWIDs":[7]}', '{"WWNs":["a1"]}', '{"WWNs":[],"Lun":1}'])(
-  'the file %j names no FC disk',
+  'the file content %j names no FC disk',
   (text) => {
     expect(parseFcFile(text)).toBeUndefined();
   },
@@ -168,7 +168,7 @@ describe('an FC volume', () => {
     ]);
   });
 
-  it('an FC volume is found by its identifier', async () => {
+  it('an FC volume is found by its WWID', async () => {
     const { mount, tools, mounter } = await makeFc();
     tools.fabric.set('/dev/disk/by-id/scsi-ACME_disk_1', '/dev/sde');
     await mount(fcPod('u1', { wwids: ['ACME disk 1'] }));

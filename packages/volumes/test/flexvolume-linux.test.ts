@@ -14,7 +14,7 @@ import { mountPointsWithin } from '../src/mount/mounter.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 import { errorOf, podOf } from './helpers.ts';
 
-/** A driver that mounts a tmpfs, as drivers are usually written. */
+/** Driver program that mounts a tmpfs, written in the usual form of flexVolume drivers. */
 const DRIVER = `#!/bin/sh
 echo "$*" >> "$(dirname "$0")/calls"
 case "$1" in

@@ -104,7 +104,7 @@ describe('the response of a flexVolume driver', () => {
     ['', 127, 'output must be a JSON object, but is: empty (exit code 127)'],
     ['sh: not found', 127, 'output must be a JSON object, but is: sh: not found (exit code 127)'],
     ['[]', 0, 'output must be a JSON object, but is: [] (exit code 0)'],
-  ])('the flexVolume driver response %s with exit code %i is a failure with a reason', (output, exitCode, why) => {
+  ])('the flexVolume driver response %s with exit code %i is the failure: %s', (output, exitCode, why) => {
     expect(() => status(output, exitCode)).toThrow(why);
   });
 });
@@ -158,18 +158,21 @@ describe('a flexVolume whose driver does not attach volumes', () => {
       "couldn't get secret default/s err: cannot get secret of type Opaque",
     ],
     ['that does not exist', undefined, `couldn't get secret default/s err: secrets "s" not found`],
-  ])('a flexVolume passes a secret %s to its driver, or its mount fails', async (_what, secret, why) => {
-    const { manager, programs, secrets, fs, signal } = await makeFlex();
-    if (secret) secrets.set('default/s', secret);
-    const mounting = manager.waitForAttachAndMount(flexPod('u1', { secretRef: { name: 's' } }), signal);
-    if (why === undefined) {
-      await mounting;
-      expect(JSON.parse(programs.calls.at(-1)?.[3] ?? '')).toMatchObject({ 'kubernetes.io/secret/key': 'dmFsdWU=' });
-      return;
-    }
-    expect((await errorOf(mounting)).message).toContain(why);
-    expect([programs.commands(), await fs.exists(`${POD_DIR}/data`)]).toEqual([['init'], false]);
-  });
+  ])(
+    'a flexVolume with a secret %s is mounted by its driver, or fails to mount with the error: $2',
+    async (_what, secret, why) => {
+      const { manager, programs, secrets, fs, signal } = await makeFlex();
+      if (secret) secrets.set('default/s', secret);
+      const mounting = manager.waitForAttachAndMount(flexPod('u1', { secretRef: { name: 's' } }), signal);
+      if (why === undefined) {
+        await mounting;
+        expect(JSON.parse(programs.calls.at(-1)?.[3] ?? '')).toMatchObject({ 'kubernetes.io/secret/key': 'dmFsdWU=' });
+        return;
+      }
+      expect((await errorOf(mounting)).message).toContain(why);
+      expect([programs.commands(), await fs.exists(`${POD_DIR}/data`)]).toEqual([['init'], false]);
+    },
+  );
 
   it('a flexVolume gets the fsGroup of its pod, unless the pod mounts it read-only', async () => {
     const { manager, programs, fs, signal } = await makeFlex();

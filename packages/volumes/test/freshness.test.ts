@@ -18,7 +18,7 @@ test.each<[string, Pod, number, boolean]>([
   ['an annotation', pod({ annotations: { a: 'b' } }), 1, false],
   ['another spec', pod({ generation: 2 }, { containers: [] }), 1, false],
   ['another spec of a source without generations', pod({ generation: 0 }, { containers: [] }), 1, false],
-])('whether the content of a volume is fresh after %s: $3', (_name, next, atMs, fresh) => {
+])('after %s, the content of a volume counts as fresh: $3', (_name, next, atMs, fresh) => {
   expect(isFresh({ pod: pod(), atMs: 0 }, next, atMs)).toBe(fresh);
   expect(isFresh({ pod: pod(), atMs: 100_000 }, next, 100_000 + atMs)).toBe(fresh);
 });
@@ -30,7 +30,7 @@ test('after a change to a pod from a source without metadata.generation, content
   expect(isFresh(filling, { metadata, spec: { containers: [] } }, 1)).toBe(false);
 });
 
-test('a volume that was never filled is not fresh', () => {
+test('the content of a volume that was never written does not count as fresh', () => {
   expect(isFresh(undefined, pod(), 0)).toBe(false);
 });
 

@@ -32,7 +32,7 @@ export class MemoryMounter implements Mounter, LocalDevices {
   /** The error that mounting a disk throws. */
   diskFailure: VolumeError | undefined;
   readonly #points = new Map<string, string>();
-  /** First source of what is mounted, by mount point. */
+  /** Original source of each mount, by mount point. A bind mount of another mount has the source of that mount. */
   readonly #sources = new Map<string, string>();
   readonly #fs: MemoryFileSystem;
 
@@ -143,7 +143,7 @@ export interface Fixture {
   readonly durations: string[];
   /** Values of gauges, by name and labels. */
   readonly gauges: Map<string, number>;
-  /** The object of each event. */
+  /** Object that each event refers to, in order. */
   readonly objects: ObjectReference[];
   readonly manager: VolumeManager;
   readonly newManager: () => VolumeManager;
@@ -152,14 +152,14 @@ export interface Fixture {
   readonly signal: AbortSignal;
 }
 
-/** The machine of a {@link Fixture}. */
+/** Parts of a {@link Fixture} that belong to the machine and survive the kubelet. */
 export type Parts = Pick<Fixture, 'clock' | 'fs' | 'foreignFiles' | 'mounter' | 'paths' | 'loops'> & {
   readonly recorder: {
     readonly event: (object: ObjectReference, type: unknown, reason: string, message: string) => void;
   };
 };
 
-/** @param more components that each new manager gets besides; `plugins` come first */
+/** Creates a fixture. @param more additional components of each volume manager; its `plugins` precede the others */
 export function setUp(
   options: VolumeManagerOptions = {},
   sources: Partial<ProjectionSources> = {},

@@ -42,7 +42,7 @@ describe('hugePageSize', () => {
     ],
     ['HugePages-big', ['hugepages-2Mi'], 'HugePages-big: "big" must be a huge page size'],
     ['HugePages', ['hugepages-big'], 'hugepages-big: "big" must be a huge page size'],
-  ])('refuses an emptyDir of medium %s in a pod with the resources %j', (medium, names, message) => {
+  ])('refuses an emptyDir of medium %s in a pod with the resources %j: %s', (medium, names, message) => {
     expect(() => hugePageSize(medium, podOf([], 'u', asking(...names)))).toThrow(
       expect.objectContaining({ code: 'InvalidSource', message }),
     );

@@ -110,9 +110,10 @@ describe.runIf(canMount)('iSCSI volumes with a fake iscsiadm and a loop device, 
     await rm(directory, { recursive: true });
   });
 
-  /** @returns what the program printed, and the tool's calls */
+  /** Runs {@link PROGRAM} in its namespace. @returns the output of the program, and the calls of the fake iscsiadm */
   async function run(portal: string) {
-    // The machine's own /sys and /dev stay as they are: the namespace has copies of what is needed.
+    // The namespace gets its own /sys and /dev with copies of what the program needs, so that the machine's are not
+    // changed.
     const script = [
       'mkdir "$0/dev" && cp -a /dev/null /dev/zero /dev/random /dev/urandom /dev/loop-control "$LOOP" "$0/dev"',
       'ln -s /proc/self/fd "$0/dev/fd" && mount --bind "$0/dev" /dev',

@@ -31,7 +31,7 @@ iface.initiatorname = <empty>
 iface.mtu = 1500
 # END RECORD`;
 
-/** The tools of a machine and its kernel: sessions appear in /sys, devices in /dev, when the tools ask for them. */
+/** Fake tools of a machine: logins create sessions in /sys, and scans create devices in /dev. */
 class MemoryTools implements DiskTools {
   readonly calls: string[] = [];
   /** Portals that refuse a login, with the exit code. */
@@ -209,9 +209,12 @@ describe('the disk of an iSCSI volume', () => {
     [1, 2, 5, 'enough'],
     [2, 3, 1, 'again'],
     [2, 3, 2, 'enough'],
-  ])('an iSCSI login with %i of %i paths after attempt %i: %s', (found, portals, attempt, tried) => {
-    expect(pathsFound(found, portals, attempt)).toBe(tried);
-  });
+  ])(
+    'after an iSCSI login with %i of %i paths at attempt %i, the portals are tried "again", or the paths are "enough": %s',
+    (found, portals, attempt, tried) => {
+      expect(pathsFound(found, portals, attempt)).toBe(tried);
+    },
+  );
 });
 
 describe('an iSCSI volume', () => {

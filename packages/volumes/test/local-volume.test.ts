@@ -256,7 +256,7 @@ describe('a local PersistentVolume that is a disk', () => {
     await clock.settle();
     const points = async () => [...(await mounter.mountPoints()).keys()];
     expect(await points()).toEqual([STAGED, `${ROOT}/pods/u1/${VOLUMES}/pv-1`]);
-    // The kubelet learns of the pod, which should terminate.
+    // The kubelet gets the pod, which terminates now.
     const unmounting = next.waitForUnmount(podWith('u1'), signal);
     await clock.advance(5000);
     await unmounting;
@@ -287,7 +287,7 @@ describe('a local PersistentVolume that is a disk', () => {
         });
         await addDisk();
         const life = new AbortController();
-        // A killed process changes neither files nor mounts.
+        // From the injected fault on, the killed process changes neither files nor mounts.
         const fault = fs.injectFault({ code: 'EIO', skip: after, times: Number.POSITIVE_INFINITY });
         mounter.isKilled = () => fault.hits > 0;
         const running = manager.start(life.signal);
@@ -334,10 +334,7 @@ it.each<[object, 'Always' | 'OnRootMismatch', boolean]>([
   [{ mode: 0o2750 }, 'OnRootMismatch', true],
   [{ mode: 0o2777 }, 'OnRootMismatch', false],
   [{ kind: 'file' }, 'OnRootMismatch', true],
-])(
-  'whether the ownership of a directory with %j is changed under fsGroupChangePolicy %s: %s',
-  (change, policy, isDue) => {
-    const root = { kind: 'directory', mode: 0o2770, gid: 7, ...change } as const;
-    expect(isForGroup(root, { gid: 7, policy })).toBe(isDue);
-  },
-);
+])('the ownership of a directory with %j is changed under fsGroupChangePolicy %s: %s', (change, policy, isDue) => {
+  const root = { kind: 'directory', mode: 0o2770, gid: 7, ...change } as const;
+  expect(isForGroup(root, { gid: 7, policy })).toBe(isDue);
+});

@@ -60,12 +60,15 @@ it.each<[string, Partial<PodSpec>, string | undefined, number, number]>([
     { containers: [container('a', '300'), container('b')], resources: { limits: { memory: '0' } } },
     ...(['600', 1000, 600] as const),
   ],
-])('the tmpfs size of an emptyDir of medium Memory is %s', (_what, spec, sizeLimit, allocatableBytes, bytes) => {
-  const volume = { name: 'v', emptyDir: { medium: 'Memory', ...(sizeLimit !== undefined && { sizeLimit }) } };
-  expect(memoryVolumeBytes(podOf([], 'u1', spec), volume, allocatableBytes)).toBe(bytes);
-});
+])(
+  'the tmpfs size of an emptyDir of medium Memory is %s: $4 bytes',
+  (_what, spec, sizeLimit, allocatableBytes, bytes) => {
+    const volume = { name: 'v', emptyDir: { medium: 'Memory', ...(sizeLimit !== undefined && { sizeLimit }) } };
+    expect(memoryVolumeBytes(podOf([], 'u1', spec), volume, allocatableBytes)).toBe(bytes);
+  },
+);
 
-it('tmpfs volumes that the kubelet fills (secrets, tokens) have no size limit', () => {
+it("the tmpfs size of a secret volume is limited by the node's allocatable memory", () => {
   expect(memoryVolumeBytes(podOf([]), { name: 'v', secret: {} }, 1000)).toBe(1000);
 });
 

@@ -273,7 +273,7 @@ describe("the topology of an in-tree persistent volume's CSI form", () => {
       volumeOf({ azureDisk: { diskName: 'd', diskURI: 'u' }, ...affinity([requirement(ZONE, 'a')]) }),
       [[requirement(ZONE, 'a')]],
     ],
-  ])('topology of the CSI form of an in-tree persistent volume: %s', (_what, volume, terms) => {
+  ])('the CSI form of an in-tree persistent volume has translated zones and regions: %s', (_what, volume, terms) => {
     expect(termsOf(csiForm(volume))).toEqual(terms);
   });
 });
@@ -337,7 +337,7 @@ describe('a pod with a volume of an in-tree type', () => {
     expect(durations).toEqual(operations.map((operation) => `${name} ${operation} success true`));
   });
 
-  it('a node outside the zone of an EBS disk refuses the PVC, by the zone label of the CSI driver', async () => {
+  it('a PVC bound to an EBS disk in another zone is refused, by the zone label of the CSI driver on the node', async () => {
     const { claims, manager, signal } = makeEbs();
     claims.bind('c', 'pv-1', { awsElasticBlockStore: { volumeID: 'vol-9' }, ...affinity([requirement(ZONE, 'a')]) });
     claims.labels = { [ZONE]: 'a', 'topology.ebs.csi.aws.com/zone': 'b' };

@@ -20,7 +20,7 @@ beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'volumes-'));
 });
 afterEach(async () => {
-  // In reverse order; some unmounts remove further mounts.
+  // Unmounts are in reverse order, because some unmounts remove further mounts.
   const left = () => mountPointsWithin({ fs: nodeFileSystem, mounter }, root);
   for (let points = await left(); points.length > 0; points = await left())
     execFileSync('umount', ['--lazy', points.at(-1) ?? '']);

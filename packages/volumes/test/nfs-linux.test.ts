@@ -9,7 +9,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 const canMount = process.platform === 'linux' && process.getuid?.() === 0;
 const source = (path: string): string => fileURLToPath(new URL(`../src/${path}`, import.meta.url));
 
-/** A helper program as mount(8) calls it: `mount.nfs SOURCE TARGET -o OPTIONS`. It mounts a directory of this machine. */
+/**
+ * A helper program as mount(8) calls it: `mount.nfs SOURCE TARGET -o OPTIONS`. The helper mounts a directory of this
+ * machine.
+ */
 const HELPER = `#!/bin/sh
 echo "$@" >> "$FAKE_NFS/calls"
 case "$1" in
@@ -60,7 +63,7 @@ describe.runIf(canMount)('NFS volumes with mount(8) and a fake mount.nfs, in a m
   });
   afterEach(() => rm(directory, { recursive: true }));
 
-  /** @returns what the program printed, and the helper's calls */
+  /** Runs {@link PROGRAM} in its namespace. @returns the output of the program, and the calls of the fake mount.nfs */
   async function run(server: string) {
     const script = 'mount --bind "$0/sbin" "$(readlink -f /sbin)" && exec "$1" --input-type=module -e "$2" "$3" "$4"';
     const root = join(directory, 'kubelet');

@@ -104,8 +104,8 @@ interface PodLevel extends Level<'setUp' | 'tearDown'> {
 }
 
 /**
- * One disk and three pods, driven by both state tables. Operations end when the test ends them, at the latest at a
- * crash.
+ * Model of one disk and three pods, driven by both state tables. The test decides when an operation ends; a crash ends
+ * all operations.
  */
 class Model {
   readonly pods: PodLevel[] = [0, 1, 2].map(() => ({
@@ -119,7 +119,7 @@ class Model {
     running: undefined,
     presence: 'absent',
   };
-  /** The pods that should exist, whether or not the kubelet process already knows them. */
+  /** Indices of the pods that should exist, even if the kubelet process has not been notified of them. */
   readonly desired = new Set<number>();
 
   /** Starts all due operations on both levels. */
@@ -148,7 +148,7 @@ class Model {
     const { node, pods } = this;
     expect(node.running).toBeUndefined();
     if (step === 'unstage') {
-      // The volume is reported in use before its first mount and until its last mount is removed.
+      // The volume must be reported in use before its first mount, and until its last mount is removed.
       expect(pods.map(({ there, running, wanted }) => [there, running, wanted === true])).toEqual(
         pods.map(() => ['no', undefined, false]),
       );
@@ -183,7 +183,7 @@ class Model {
     pod.running = undefined;
   }
 
-  /** Kills the process; the next process finds the state of the machine. */
+  /** Kills the kubelet process. The next process knows only the state of the machine. */
   crash(): void {
     for (const pod of this.pods) {
       pod.running = undefined;
@@ -194,7 +194,7 @@ class Model {
     this.node.presence = this.node.there === 'no' ? 'absent' : 'uncertain';
   }
 
-  /** Notifies the process whether a pod should exist. */
+  /** Notifies the kubelet process whether a pod should exist. */
   hear(index: number): void {
     const pod = this.pods[index];
     if (pod !== undefined) pod.wanted = this.desired.has(index);

@@ -20,7 +20,7 @@ import { errorOf, MemoryMounter, podOf, ROOT } from './helpers.ts';
 /** The duration of each operation in milliseconds. */
 const STEP_MS = 10;
 
-/** The state of the machine, which survives the process, and the broken rules. */
+/** State of the machine, which survives the kubelet process, and the rules that the process has violated. */
 class Machine {
   readonly clock = new FakeClock();
   readonly fs = new MemoryFileSystem({ clock: this.clock });
@@ -31,7 +31,7 @@ class Machine {
   readonly failing = new Set<string>();
   /** Operations that stay pending until their promise resolves. */
   readonly blocks = new Map<string, Promise<void>>();
-  /** Fully or partly staged. */
+  /** Whether the disk is staged, completely or partly. */
   staged = false;
   exclusive = false;
 
@@ -122,7 +122,10 @@ class DiskPlugin implements VolumePlugin {
     return false;
   }
 
-  /** @param begin applies the partial effect of the operation, and returns the rule it breaks, if any */
+  /**
+   * Runs one operation of the disk. @param begin applies the first part of the operation's effect; returns the violated
+   * rule, if any
+   */
   async #do(what: string, begin: () => Promise<string | undefined> | string | undefined): Promise<void> {
     const { running, log, faults, failing, clock, blocks } = this.#machine;
     if (this.#isKilled) return await new Promise(() => {});
@@ -215,7 +218,7 @@ describe('a volume that several pods share', () => {
     expect(second).toMatchObject({ message, retryAtMs: clock.monotonic() + 500 });
     const told = 'FailedMount: MountVolume.MountDevice failed for volume "disk" : stage fails';
     expect(events).toEqual([`pod-u1 ${told}`, `pod-u2 ${told}`]);
-    // No pod syncs during this time.
+    // A sync before the retry time does not stage the volume.
     await errorOf(manager.waitForAttachAndMount(podNamed('u1'), signal));
     expect(machine.log).toEqual(['stage']);
     await clock.advance(500 + STEP_MS);
@@ -291,7 +294,7 @@ describe('a volume that several pods share', () => {
     const mounting = manager.waitForAttachAndMount(podNamed('u1'), signal);
     await clock.advance(100);
     await mounting;
-    // The state of a ready volume is known.
+    // The volume of a pod that is ready is not resolved again, so this failure has no effect.
     machine.failing.add('resolve');
     await manager.waitForAttachAndMount(podNamed('u1'), signal);
     expect([machine.log, events]).toEqual([['stage', 'setUp u1'], []]);

@@ -75,9 +75,9 @@ describe('configMapPayload', () => {
   const configMap = { data: { a: 'é', both: 'text' }, binaryData: { b: '/wA=', both: 'YmluYXJ5' } };
   it.each<[string, KeySelection, string[]]>([
     ['all keys', {}, ['a 644 é', 'b 644 \ufffd\0', 'both 644 binary']],
-    ['named keys', { items: [{ key: 'both', path: 'x/y', mode: 0o400 }] }, ['x/y 400 text']],
+    ['a selected key', { items: [{ key: 'both', path: 'x/y', mode: 0o400 }] }, ['x/y 400 text']],
     [
-      'missing keys of an optional volume are skipped',
+      'only the existing keys if it is optional',
       {
         items: [
           { key: 'gone', path: 'x' },
@@ -87,8 +87,8 @@ describe('configMapPayload', () => {
       },
       ['a 644 é'],
     ],
-    ['an empty list', { items: [] }, ['a 644 é', 'b 644 \ufffd\0', 'both 644 binary']],
-  ])('a configMap volume contains the selected keys as files: %s', (_what, selection, files) => {
+    ['all keys if the list of keys is empty', { items: [] }, ['a 644 é', 'b 644 \ufffd\0', 'both 644 binary']],
+  ])('a configMap volume contains the files of %s: $2', (_what, selection, files) => {
     expect(shown(configMapPayload('cm', configMap, selection, 0o644))).toEqual(files);
   });
 
@@ -135,7 +135,7 @@ describe('downwardApiPayload', () => {
     [resource('limits.cpu', 'main'), 'f 644 8'],
     [resource('limits.cpu', 'init'), 'f 644 8'],
     [resource('limits.memory', 'main'), 'f 644 0'],
-  ])('a downward API volume contains the value of the item %j', (item, file) => {
+  ])('a downward API volume with the item %j contains the file "%s"', (item, file) => {
     expect(shown(downwardApiPayload(pod, [item], 0o644, { cpu: '8' }))).toEqual([file]);
   });
 
@@ -185,7 +185,7 @@ describe('nestedMountPoints', () => {
     [{ '/dir': 'v', '/dir/a/b': 'v', '/dir/a/b/c/d': 'w', '/e': 'w' }, ['a/b', 'c/d']],
     [{ '/dir': 'v', dir: 'w', '/dir/a': 'w' }, ['a']],
     [{ '/dir': 'w', dir: 'v', '/dir/a': 'w' }, ['a']],
-  ])('mount points of other volumes inside a volume, for the volumeMounts %j', (mounts, points) => {
+  ])('the volumeMounts %j require the mount points %j in volume v', (mounts, points) => {
     expect(pointsOf(mounts)).toEqual(points);
   });
 

@@ -12,7 +12,7 @@ class Objects implements ProjectionSources {
   readonly requests: TokenRequest[] = [];
   token = 'token-1';
   failure: Error | undefined;
-  /** Resolves when token requests are answered. */
+  /** Promise for which token requests wait before they are answered. */
   answering: Promise<void> = Promise.resolve();
 
   readonly nodeAllocatable = () => ({ cpu: '4' });

@@ -42,7 +42,7 @@ describe('the SELinux label of a volume', () => {
   it.each<[Options, string]>([
     [{ level: 's0:c1,c2' }, labelOf('s0:c1,c2')],
     [{ level: 's0:c1', user: 'u', role: 'r', type: 't' }, 'u:object_r:container_file_t:s0:c1'],
-    // Without a level, the runtime chooses one.
+    // If the options have no level, the runtime chooses one.
     [{ type: 'spc_t' }, ''],
     [{}, ''],
   ])('the SELinux label of containers with the options %j is %j', (options, label) => {

@@ -78,7 +78,7 @@ it.each([
   expect(mountContext(podOf([], 'u1', securityContext && { securityContext }))).toEqual(context);
 });
 
-describe('which volumes of a pod its containers use', () => {
+describe('volumes that the containers of a pod use', () => {
   const volumes = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => ({ name, emptyDir: {} }));
   const container = (mount: string, device: string) => ({
     ...{ name: `of-${mount}`, volumeMounts: [{ name: mount, mountPath: '/m' }] },

@@ -46,7 +46,7 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
   });
 
   it.each([false, true])(
-    'subPaths that are directories, files or FIFOs are bind-mounted and removed (host path: %s)',
+    'subPaths that are directories, files or FIFOs are bind-mounted and removed (on a file system that may hang: %s)',
     async (foreign) => {
       await writeFile(at('volume/file'), 'content');
       execFileSync('mkfifo', [at('volume/fifo')]);
@@ -69,8 +69,8 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
   it('W3: no path outside of the volume is ever mounted, even if a process swaps subPath components during preparation', async () => {
     await writeFile(at('volume/dir/f'), 'own');
     await symlink('../outside', at('volume/link'));
-    // Some attempts fail because an entry exists that was created while the name was absent. It is removed with the
-    // last mount.
+    // Some attempts fail because they create an entry while the swapped name is absent. Such an entry is removed with
+    // the last mount.
     const script =
       'cd "$1"; while [ ! -e ../stop ]; do mv -T dir real; mv -T link dir; mv -T dir link; mv -T real dir; done; exit 0';
     const swapper = spawn('sh', ['-c', script, 'sh', at('volume')], { stdio: 'ignore' });
@@ -84,7 +84,7 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
     }
     await writeFile(at('stop'), '');
     await ended;
-    // An entry that was created while the name was absent is empty and lies inside the volume.
+    // A subPath that was created while the swapped name was absent is empty and lies inside the volume.
     for (const outcome of seen) expect(['own', 'empty', 'SubPathFailed']).toContain(outcome);
     expect(seen).toContain('own');
   }, 60_000);
@@ -95,7 +95,7 @@ describe.runIf(isRoot)('subPath mounts on Linux, as root', () => {
     const target = await subPaths.prepare(part('dir'), signal);
     await mkdir(at('volume/dir/disk'));
     mount('-t', 'tmpfs', 'disk', at('volume/dir/disk'));
-    // The mount propagated, because both mounts are in one peer group.
+    // A mount in the volume also appears at the subPath, because both are in one peer group.
     expect(await mounts()).toContain(join(target, 'disk'));
     mount('--bind', at('volume/dir'), target);
     await subPaths.clean('u1', 'data', signal);

@@ -183,7 +183,7 @@ describe('subPaths after a crash', () => {
     }
 
     it.each(['the pod goes on', 'the pod is removed'])(
-      'K1: after a kill at any step of a subPath mount or unmount, a restarted kubelet mounts or removes the subPath: %s',
+      'K1: after a kill at any step of a subPath mount or unmount, a restarted kubelet completes the mount or removes it, if %s',
       async (after) => {
         for (let calls = 0; ; calls++) {
           const fixture = setUp();

@@ -49,12 +49,12 @@ describe('volumes of a pod', () => {
       await clock.advance(60_000);
     }
     expect(made).toEqual([`${ROOT}/pods/u1/volumes`, `${ROOT}/pods/u1/plugins`]);
-    // Another program has removed the directory.
+    // The directory is removed here as another program could do.
     await fs.removeAll(`${ROOT}/pods/u1`);
     await manager.cleanupOrphanedPodDirs(() => true);
     await manager.makePodDataDirs('u1');
     expect(under('u1')).toEqual(['plugins', 'volumes']);
-    // No sweep reads a pod's directory.
+    // A sweep does not detect the missing directory `volumes`, because it does not read the directories of pods.
     await fs.removeAll(`${ROOT}/pods/u1/volumes`);
     await clock.advance(600_000);
     await manager.makePodDataDirs('u1');
@@ -324,7 +324,8 @@ describe('directories of orphaned pods', () => {
     for (const uid of ['a', 'b']) await manager.makePodDataDirs(uid);
     const asked: Promise<void>[] = [];
     const sweep = manager.cleanupOrphanedPodDirs((uid) => {
-      // The second pod returns while the first is checked; the first pod returns after its removal has started.
+      // Pod `b` requests its directories while pod `a` is checked; pod `a` requests its own after its removal has
+      // started.
       if (uid === 'a') {
         asked.push(manager.makePodDataDirs('b'));
         queueMicrotask(() => asked.push(manager.makePodDataDirs('a')));
@@ -360,7 +361,7 @@ describe('directories of orphaned pods', () => {
     const { manager, fs } = setUp();
     for (let n = 0; n < 100; n++) await manager.makePodDataDirs(`p${n}`);
     let asked = 0;
-    // All pods but the first have returned by then.
+    // The callback reports the first pod as orphaned, and all others as known.
     await manager.cleanupOrphanedPodDirs(() => ++asked > 1);
     expect([asked, (await fs.readdir(`${ROOT}/pods`)).length]).toEqual([100, 99]);
   });

@@ -33,7 +33,7 @@ describe('nextVolumeStep', () => {
     [{ presence: 'absent', node: 'notStaged' }, 'stage'],
     [{ presence: 'uncertain', node: 'notStaged' }, 'stage'],
     [{ presence: 'absent', node: 'notStaged', busy: true }, 'none'],
-    // The node level decides how often the operation is retried.
+    // A failed staging is retried by the node volume's own back-off, so `retryAtMs` is ignored here.
     [{ presence: 'absent', node: 'notStaged', retryAtMs: 11 }, 'stage'],
     [{ node: 'notStaged' }, 'none'],
     [{ node: 'notStaged', stale: true }, 'setUp'],

@@ -75,7 +75,7 @@ describe('volumeUsage', () => {
     for (const answer of answers) expect((await answer).map(({ name }) => name)).toEqual(['disk', 'memory', 'info']);
   });
 
-  it('W6: the usage of a volume below another mount is not queried', async () => {
+  it('W6: the usage of a volume that is covered by another mount is not queried', async () => {
     const { fs, mounter, usage } = await ready();
     const disk = `${VOLUMES}/kubernetes.io~empty-dir/disk`;
     await mounter.mount('x', disk, 'fuse.hang', []);

@@ -34,7 +34,7 @@ const common = [
     t.lastWords,
     'the termination message is empty with the policy File and an empty file',
   ]),
-  works('volumeDevices', [t.mounts, 'a block device whose volume is read-only (%s) has the permissions %s']),
+  works('volumeDevices', [t.mounts, 'a block device of a volume with readOnly %s has the permissions %s']),
   works('volumeMounts', [t.mounts, 'container mounts get their paths and flags from the volumeMounts']),
   works('workingDir', [
     t.container,

@@ -35,7 +35,7 @@ const FIRST = [
   'SecurityContext',
 ];
 
-/** @param types each `{ type, verdicts }` */
+/** Renders the whole page. @param types each `{ type, verdicts }` */
 export function page(types) {
   const rank = (type) => (FIRST.includes(type) ? FIRST.indexOf(type) : FIRST.length);
   const order = types.toSorted((a, b) => rank(a.type) - rank(b.type) || (a.type < b.type ? -1 : 1));
@@ -46,7 +46,7 @@ function fieldsOf({ fields }) {
   return fields.split(' ').sort();
 }
 
-/** Renders the number of supported fields per type, and the fields that are not fully supported. */
+/** Renders the overview: the number of supported fields per type, and the fields that are not fully supported. */
 function glance(types) {
   const rows = types
     .filter(({ type }) => FIRST.includes(type))

@@ -39,7 +39,10 @@ export const security = {
         'a CSI volume is mounted with the SELinux label of its pod, which both data files contain, and is not relabelled',
       ],
       [t.selinux, 'a CSI volume %s is mounted without an SELinux label, and the runtime relabels it'],
-      [t.csi, '%s, whatever seLinuxChangePolicy and seLinuxMount say'],
+      [
+        t.csi,
+        'the runtime relabels a CSI volume whose file system %s SELinux labels: $1, despite seLinuxChangePolicy and seLinuxMount',
+      ],
     ),
     works('seccompProfile', seccomp, [
       t.security,

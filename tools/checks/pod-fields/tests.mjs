@@ -1,4 +1,4 @@
-// Test files that the verdicts refer to.
+// Test files that the verdicts refer to, by short names.
 const runtime = 'packages/runtime/test';
 const admission = 'packages/admission/test';
 const volumes = 'packages/volumes/test';

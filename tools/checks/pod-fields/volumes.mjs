@@ -5,7 +5,7 @@ import { others, partly, refused, works } from './verdicts.mjs';
 const unsupportedTest = [t.volumes, 'admission reports an unsupported volume type before the pod starts'];
 const unsupported = (fields, type, why) =>
   refused(fields, `volume c: type ${type} is not supported by this kubelet`, why, unsupportedTest);
-/** A volume type that is not implemented: all of its fields have the same verdict. */
+/** Verdict on a volume type that is not implemented; it is the same for all fields of the type. */
 const whole = (type, fields, why) => [unsupported(fields, type, why)];
 
 const claims = [
@@ -43,7 +43,7 @@ const localBlock = [
   t.blocks,
   "a local block volume is mapped at upstream's paths without a node-level call, and removed with its pod",
 ];
-const devices = [t.mounts, 'a block device whose volume is read-only (%s) has the permissions %s'];
+const devices = [t.mounts, 'a block device of a volume with readOnly %s has the permissions %s'];
 const nfs = [t.nfs, "an NFS volume is mounted at upstream's path for each pod, once, and is removed with its pod"];
 const nfsProgram = [
   t.nfsProgram,
@@ -64,13 +64,13 @@ const fc = [
 const flexProgram = [t.flexProgram, 'flexVolumes are mounted and unmounted by a real driver program, and measured'];
 const expanded = [t.flex, 'a flexVolume is expanded by its driver, which gets device, path, new and former size'];
 const removed = 'upstream has removed the plugin too';
-/** An in-tree type whose volumes become volumes of its CSI driver. */
+/** Verdict on an in-tree volume type whose volumes become volumes of its CSI driver. */
 const migrated = (fields) => works(fields, ...inTree);
 const inTree = [
   [t.migration, 'the inline volume %j becomes the persistent CSI volume %s'],
   [t.migration, 'an inline vSphere volume is shared by the pods of the node, in a directory whose name has no slashes'],
 ];
-const payload = [t.payload, 'missing keys of an optional volume are skipped'];
+const payload = [t.payload, 'only the existing keys if it is optional'];
 const filled = [
   t.projections,
   "configMap, secret, downward API and projected volumes are at upstream's paths and read-only in containers",
@@ -248,11 +248,14 @@ export const volumes = {
       t.fc,
       'an FC volume with a multipath device needs no scan; the device is flushed before its paths are removed',
     ]),
-    works('wwids', [t.fc, 'an FC volume is found by its identifier']),
+    works('wwids', [t.fc, 'an FC volume is found by its WWID']),
   ],
   FlexVolumeSource: [
     works('driver fsType options readOnly', flex),
-    works('secretRef', [t.flex, 'a flexVolume passes a secret %s to its driver, or its mount fails']),
+    works('secretRef', [
+      t.flex,
+      'a flexVolume with a secret %s is mounted by its driver, or fails to mount with the error: $2',
+    ]),
   ],
   FlockerVolumeSource: whole('flocker', 'datasetName datasetUUID', removed),
   GCEPersistentDiskVolumeSource: [migrated('fsType partition pdName readOnly')],

@@ -13,7 +13,7 @@ export async function writeCoreDnsImage(program: string, file: string): Promise<
   });
 }
 
-/** Object to create, with its collection. */
+/** Object to create, with the path of its collection in the API. */
 export interface CollectionObject {
   readonly collection: string;
   readonly object: { readonly metadata: { readonly name: string }; readonly [field: string]: unknown };
@@ -120,7 +120,7 @@ function template(): object {
     spec: {
       serviceAccountName: NAME,
       priorityClassName: 'system-cluster-critical',
-      // CoreDNS does not resolve names by itself.
+      // CoreDNS itself resolves names with the node's resolver, not with the cluster DNS.
       dnsPolicy: 'Default',
       terminationGracePeriodSeconds: 5,
       containers: [

@@ -45,7 +45,8 @@ export class ClusterNode {
   /** Starts the container runtime and imports the images. @throws Error with the end of its log */
   async startRuntime(): Promise<void> {
     const { containerd } = this.#places;
-    // After a reboot, containerd's state, which is in memory otherwise, is lost. A kept directory contains an old one.
+    // A kept directory may contain the containerd state of an earlier run. This state is removed, because it describes
+    // processes that do not exist any more.
     await rm(join(containerd, 'state'), { recursive: true, force: true });
     await mkdir(containerd, { recursive: true });
     await this.#containerd.start();
@@ -95,7 +96,7 @@ export class ClusterNode {
     for (const one of this.#processes) one.start();
   }
 
-  /** Rejects if a process of the node keeps exiting. */
+  /** Promise that rejects if a process of the node keeps exiting. */
   get failed(): Promise<never> {
     return Promise.race(this.#processes.map((one) => one.failed));
   }

@@ -22,13 +22,13 @@ export function kubeletConfiguration({ nodeName, endpoint, clientCaFile, dnsAddr
       x509: { clientCAFile: clientCaFile },
     },
     authorization: { mode: 'Webhook' },
-    // The API server verifies the kubelet's certificate, which the cluster signs.
+    // The API server verifies the kubelet's serving certificate, so the cluster must sign it.
     serverTLSBootstrap: true,
     rotateCertificates: false,
     clusterDNS: [dnsAddress],
     clusterDomain: 'cluster.local',
     cgroupDriver: 'cgroupfs',
-    // All nodes are in one cgroup namespace.
+    // All nodes share one cgroup namespace, so each node has its own cgroup root.
     cgroupRoot: `/${nodeName}`,
     failSwapOn: false,
     failCgroupV1: false,

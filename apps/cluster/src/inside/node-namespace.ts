@@ -5,7 +5,7 @@ import { run } from '../run-program.ts';
 
 /**
  * Directories with fixed paths that a node uses: the kubelet's root with the sockets of plugins, logs of pods, and
- * results of CNI plugins. Each node has its own.
+ * results of CNI plugins. Each node has its own directory for each of these paths.
  */
 export const OWN_DIRECTORIES: readonly string[] = [
   '/var/lib/kubelet',
@@ -25,9 +25,10 @@ export async function prepareNamespaces(own: string, nameServers: readonly strin
   await bindOwnDirectories(OWN_DIRECTORIES, own);
   const resolvConf = join(own, 'resolv.conf');
   await writeFile(resolvConf, nameServers.map((server) => `nameserver ${server}\n`).join(''));
-  // `/etc/resolv.conf` may be a link to a file in /run, which is hidden next.
+  // `/etc/resolv.conf` may be a link to a file in /run, which the next mount hides.
   const target = await realpath('/etc/resolv.conf').catch(() => undefined);
-  // Sockets of shims, state of runc and locks of firewall programs have fixed paths in /run.
+  // Sockets of shims, state of runc and locks of firewall programs have fixed paths in /run, so each node needs its own
+  // /run.
   await run('mount', ['-t', 'tmpfs', '-o', 'mode=755', 'tmpfs', '/run']);
   if (target?.startsWith('/run/')) {
     await mkdir(dirname(target), { recursive: true });

@@ -1,18 +1,19 @@
 import { createWriteStream } from 'node:fs';
 import { ATTACHED, HURRY, Lines, MESSAGE_FD, type Message } from '../messages.ts';
 
-/** The program that started this program in namespaces. */
+/** Connection to the program that started this program in namespaces. */
 export class Parent {
   readonly #output = createWriteStream('', { fd: MESSAGE_FD });
   readonly #attached = Promise.withResolvers<void>();
   readonly #ending = new AbortController();
   readonly #hurry = new AbortController();
 
-  /** Starts to listen on the standard input. */
+  /** Starts to read messages of the parent from the standard input. */
   constructor() {
-    // The parent may be killed. Its end of the standard input closes then, which is a request to end.
+    // If the parent is killed, writing to it fails, which is ignored here. The end of the standard input is then the
+    // request to end.
     this.#output.on('error', () => {});
-    this.#attached.promise.catch(() => {}); // The end may come before anybody waits.
+    this.#attached.promise.catch(() => {}); // The request to end may come before any caller waits for this promise.
     const lines = new Lines();
     process.stdin.setEncoding('utf8').on('data', (text: string) => {
       for (const line of lines.push(text)) {
@@ -27,14 +28,14 @@ export class Parent {
     });
   }
 
-  /** Aborted when the program must end. */
+  /** Signal that is aborted when the program must end. */
   get ending(): AbortSignal {
     return this.#ending.signal;
   }
 
   /**
-   * Returns the result of `work`. @throws Error, without waiting for `work`, if the program must end before `work` is
-   * done
+   * Returns the result of `work`. @throws Error if the program must end before `work` is done; `work` is not awaited in
+   * this case
    */
   unlessEnding<T>(work: Promise<T>): Promise<T> {
     const ended = this.ended.then((): never => {
@@ -50,13 +51,13 @@ export class Parent {
     return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   }
 
-  /** Aborted when the program must end without grace periods. */
+  /** Signal that is aborted when the program must end without grace periods. */
   get hurry(): AbortSignal {
     return this.#hurry.signal;
   }
 
   /**
-   * Asks the parent process to connect this network namespace by a veth pair, and waits until that is done.
+   * Requests the parent process to connect this network namespace by a veth pair, and waits until the pair exists.
    * @throws Error if the program must end before the pair exists
    */
   async attach(): Promise<void> {
@@ -71,8 +72,8 @@ export class Parent {
 }
 
 /**
- * Runs a program in namespaces. It exits with code 0 when its work is done, and reports an error before it exits with
- * code 1, unless it was requested to end.
+ * Runs a program in namespaces. The program exits with code 0 when its work is done. If the work fails, the program
+ * reports the error and exits with code 1, unless it was requested to end.
  */
 export async function runInside(work: (parent: Parent) => Promise<void>): Promise<never> {
   const parent = new Parent();

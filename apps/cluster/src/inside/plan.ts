@@ -11,13 +11,13 @@ export interface Plan {
   readonly containerd: ContainerdBinaries;
   /** Command that starts the kubelet. */
   readonly kubelet: readonly string[];
-  /** Whether the state is kept, so that containers end with their grace periods. */
+  /** Whether the state of the cluster is kept, so that containers must end with their grace periods. */
   readonly keeps: boolean;
   /** Name servers for names outside of the cluster. */
   readonly nameServers: readonly string[];
 }
 
-/** Reads the plan that the command wrote. */
+/** Reads the plan that the command wrote for the programs in namespaces. */
 export async function readPlan(file: string): Promise<Plan> {
   return JSON.parse(await readFile(file, 'utf8')) as Plan;
 }

@@ -7,7 +7,7 @@ const POLL_MS = 250;
 const DNS_PORT = 53;
 const READY_MS = 180_000;
 
-/** Object with conditions; only the fields that are used here. */
+/** An API object with conditions, reduced to the fields that are used here. */
 interface WithConditions {
   readonly metadata: { readonly name: string };
   readonly status?: {
@@ -64,7 +64,7 @@ export async function untilReady(
         const dns = await plane.json<WithConditions>('GET', deployment);
         if (!isTrue(dns, 'Available')) return false;
         const healthy = await Promise.all(network.nodes.map(({ address }) => isProxyHealthy(address)));
-        // The connection passes the rules of kube-proxy and ends at CoreDNS.
+        // A connection to the DNS service proves that kube-proxy's rules work and that CoreDNS listens.
         return !healthy.includes(false) && (await accepts(network.dnsAddress, DNS_PORT));
       },
     ],

@@ -15,7 +15,10 @@ import { type Plan, readPlan } from './plan.ts';
 import { untilReady } from './readiness.ts';
 import { addNodeLink, connectFirstNode } from './routes.ts';
 
-/** Time limit in ms of each process of the control plane. A machine that does much else starts them slowly. */
+/**
+ * Maximum time in ms to start each process of the control plane. The limit is long, because a busy machine starts
+ * processes slowly.
+ */
 const START_MS = 180_000;
 /** Period in ms of approving serving certificates, which kubelets renew weeks after the start. */
 const APPROVAL_MS = 60_000;
@@ -30,7 +33,7 @@ export function runCluster(planFile: string): Promise<never> {
 
 async function cluster(planFile: string, parent: Parent): Promise<void> {
   const plan = await readPlan(planFile);
-  // Without an orderly end, the PID namespace ends the processes that have been started.
+  // If an error is thrown here, this process exits, and the kernel kills all other processes of the PID namespace.
   const { plane, member, further, failed } = await parent.unlessEnding(start(plan, planFile, parent));
   await parent.send({ type: 'ready' });
   void approveForever(plane, parent.ending);
@@ -40,7 +43,7 @@ async function cluster(planFile: string, parent: Parent): Promise<void> {
     for (const one of further) one.hurry();
   });
   await Promise.all([member.end(parent.hurry), ...further.map((one) => one.end())]);
-  // etcd must write its data before it is killed with the PID namespace.
+  // etcd must write its data before the end of the PID namespace kills it.
   for (const name of ['kube-scheduler', 'kube-controller-manager', 'kube-apiserver', 'etcd'] as const)
     await plane.killProcess(name, 'SIGTERM');
 }
@@ -50,7 +53,7 @@ interface Running {
   readonly plane: ControlPlane;
   readonly member: ClusterNode;
   readonly further: readonly IsolatedProgram[];
-  /** Rejects if a process of a node keeps exiting. */
+  /** Promise that rejects if a process of a node keeps exiting. */
   readonly failed: Promise<never>;
 }
 
@@ -78,7 +81,7 @@ async function start(plan: Plan, planFile: string, parent: Parent): Promise<Runn
   });
   await removeProcessIds(places.controlPlane);
   const issued = Promise.withResolvers<void>();
-  issued.promise.catch(() => {}); // If there are no further nodes, nothing waits for this signal.
+  issued.promise.catch(() => {}); // If there are no further nodes, nothing waits for this promise.
   // Further nodes copy the mounts of this process, so they start before this node has network namespaces and volumes.
   const further = others.map((node) => startFurtherNode(plan, planFile, node, issued.promise, say));
   const member = new ClusterNode(plan, first, say);
@@ -97,7 +100,7 @@ async function start(plan: Plan, planFile: string, parent: Parent): Promise<Runn
   await member.join();
   const { dnsAddress } = plan.network;
   for (const { collection, object } of clusterDnsObjects(dnsAddress, plan.nameServers)) {
-    // A kept cluster has the objects, which its user may have changed.
+    // A kept cluster already has these objects, and its user may have changed them.
     const { status } = await plane.request('GET', `${collection}/${object.metadata.name}`);
     if (status !== 200) await plane.json('POST', collection, object);
   }
@@ -107,14 +110,14 @@ async function start(plan: Plan, planFile: string, parent: Parent): Promise<Runn
       throw new Error(`further node: ${await one.exit}`);
     }),
   ]);
-  failed.catch(() => {}); // The race below reports it.
+  failed.catch(() => {}); // `Promise.race` below reports this error.
   await Promise.race([untilReady(plane, plan.network, say, parent.ending), failed]);
   return { plane, member, further, failed };
 }
 
 /**
- * Removes the process IDs that a killed run has left in a kept directory. The same IDs are used again in a new PID
- * namespace.
+ * Removes the process IDs that a killed run has left in a kept directory. In the new PID namespace, other processes
+ * have these IDs.
  */
 async function removeProcessIds(directory: string): Promise<void> {
   const files = await readdir(directory).catch(() => []);
@@ -149,7 +152,7 @@ async function writeCredentials(plan: Plan, plane: ControlPlane, nodeName: strin
 
 async function approveForever(plane: ControlPlane, ending: AbortSignal): Promise<void> {
   while (!ending.aborted) {
-    // The API server may be restarting; the next period tries again.
+    // A failure is ignored, because the API server may be restarting and the next period tries again.
     await approveServingRequests(plane).catch(() => []);
     await sleep(APPROVAL_MS, undefined, { signal: ending }).catch(() => {});
   }

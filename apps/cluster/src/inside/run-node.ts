@@ -15,7 +15,7 @@ async function furtherNode(planFile: string, nodeName: string, parent: Parent): 
   const node = plan.network.nodes.find(({ name }) => name === nodeName);
   if (node === undefined) throw new Error(`${planFile}: must have the node ${nodeName}`);
   await prepareNamespaces(placesIn(plan.directory).node(nodeName).own, plan.nameServers);
-  // The link arrives when the control plane has issued the node's credentials.
+  // The parent adds the link after the control plane has issued the node's credentials.
   await parent.attach();
   await connectFurtherNode(plan.network, node);
   const member = new ClusterNode(plan, node, (text) => void parent.send({ type: 'say', text }));

@@ -6,7 +6,10 @@ import { withSystemPath } from '../run-program.ts';
 
 /** Delay in ms before a restart, as `RestartSec` of a service. */
 const RESTART_MS = 1_000;
-/** A process that exits sooner than this in ms, this many times in a row, will not run. */
+/**
+ * A process counts as failed if it exits within this time in ms after its start, as many times in a row as the next
+ * constant says.
+ */
 const QUICK_END_MS = 5_000;
 const QUICK_ENDS = 5;
 const STOP_MS = 10_000;
@@ -30,10 +33,10 @@ export class Supervised {
 
   constructor(options: SupervisedOptions) {
     this.#options = options;
-    this.#failed.promise.catch(() => {}); // The caller need not wait for a failure.
+    this.#failed.promise.catch(() => {}); // Avoids an unhandled rejection: the caller need not wait for a failure.
   }
 
-  /** Rejects if the process keeps exiting, with the end of its log. */
+  /** Promise that rejects if the process keeps exiting; the error contains the end of the process's log. */
   get failed(): Promise<never> {
     return this.#failed.promise;
   }

@@ -24,7 +24,7 @@ interface SyntaxProblem {
 
 /** A mistake that upstream accepts with a warning. */
 export interface Leniency extends SyntaxProblem {
-  /** How the text is handled if the file is not rejected. */
+  /** Description of how the text is handled if the file is not rejected. */
   readonly consequence: string;
 }
 
@@ -32,8 +32,8 @@ export type ParsedDocument =
   | { readonly root: ConfigNode; readonly leniencies: readonly Leniency[]; readonly problems?: never }
   | { readonly root?: never; readonly problems: readonly SyntaxProblem[] };
 
-// No configuration comes near these limits; without them a few lines of aliases could request more than the available
-// memory.
+// These limits are far above any real configuration. Without these limits, a few lines of YAML aliases could expand
+// beyond the available memory.
 const MAX_NODES = 100_000;
 const MAX_DEPTH = 64;
 const START: Position = { line: 1, column: 1 };
@@ -94,7 +94,7 @@ function unquoted(message: string): string {
   return message.replace(/, (?:\.\.\.)?"[\s\S]*$/, '');
 }
 
-/** Returns the position in a message of `JSON.parse`, if it has one. */
+/** Returns the position that an error message of `JSON.parse` contains; `undefined` if it contains none. */
 function placeInMessage(message: string): Position | undefined {
   const [, line, column] = /\(line (\d+) column (\d+)\)/.exec(message) ?? [];
   return line === undefined || column === undefined ? undefined : { line: Number(line), column: Number(column) };
@@ -119,7 +119,8 @@ function parseWith(text: string, schema: 'json' | 'yaml-1.1'): ParsedDocument {
       ...tags.filter((tag) => !UNKNOWN_TAGS.has(typeof tag === 'string' ? tag : nameOf(tag))),
     ],
     intAsBigInt: true,
-    // The library compares each key with all earlier keys. The tree reader finds duplicates with a set instead.
+    // The YAML library would compare each key with all earlier keys. `TreeReader` detects duplicates with a map
+    // instead.
     uniqueKeys: false,
     merge: schema !== 'json',
     lineCounter: lines,
@@ -169,7 +170,10 @@ function isEmptyScalar(node: unknown): boolean {
   return isScalar(node) && node.value === null && (node.source === undefined || node.source === '');
 }
 
-/** Returns the name of a tag. The library identifies the tags that it removes only by object identity. */
+/**
+ * Returns the name of a tag of the YAML library, by which tags are removed. The YAML library itself identifies tags
+ * only by object identity.
+ */
 function nameOf(tag: Exclude<Tags[number], string>): string {
   const format = 'format' in tag && typeof tag.format === 'string' ? tag.format : '';
   if (format === 'TIME') return 'intTime';
@@ -180,7 +184,7 @@ class TreeReader {
   readonly #document: Document;
   readonly #targets: ReadonlyMap<unknown, unknown>;
   readonly #leniencies: Leniency[] = [];
-  /** Keys that were already reported as duplicates. */
+  /** Keys for which a duplicate was already reported. */
   readonly #repeated = new Set<unknown>();
   readonly #position: (offset: number | undefined) => Position;
   readonly #problems: SyntaxProblem[] = [];
@@ -260,7 +264,7 @@ class TreeReader {
       if (earlier === undefined) byKey.set(name, own.push(entry) - 1);
       else {
         own[earlier] = entry;
-        // An alias repeats its target's entries; each duplicate is reported once.
+        // An alias repeats the entries of its target, so each duplicate key is reported only once.
         if (!this.#repeated.has(key)) {
           const message = `duplicate key ${JSON.stringify(shorten(name))}`;
           this.#leniencies.push({ message, consequence: 'the last value is used', at: keyAt });
@@ -296,8 +300,8 @@ class TreeReader {
 }
 
 /**
- * Returns the target node of each alias of a document: the last node with its anchor before the alias. A single walk
- * finds all targets; the library walks over all anchors for each alias.
+ * Returns the target node of each alias of a document: the last node with its anchor before the alias. All targets are
+ * found in one walk over the document; the library would walk over all anchors for each alias.
  */
 function aliasTargets(document: Document): ReadonlyMap<unknown, unknown> {
   const targets = new Map<unknown, unknown>();
@@ -312,8 +316,8 @@ function aliasTargets(document: Document): ReadonlyMap<unknown, unknown> {
 }
 
 /**
- * Go treats a text that looks like a number as a string if it lacks a required digit (`.`, `e2`) or is too large;
- * `.inf` is not affected.
+ * Returns the value of a scalar as Go reads it: a number without a required digit (`.`, `e2`) or too large a number is
+ * a string. `.inf` and `.nan` are numbers.
  */
 function meantBy({ value, source }: Scalar): unknown {
   if (typeof value !== 'number' || Number.isFinite(value) || /^[-+]?\.(?:inf|nan)$/i.test(String(source))) return value;

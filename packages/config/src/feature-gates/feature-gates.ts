@@ -7,7 +7,7 @@ import {
   knownFeatures,
 } from './known-features.ts';
 
-/** Gates that set all gates of a stage that are not set explicitly. */
+/** Gates that set all gates of a stage, except gates that are set explicitly. */
 const GROUPS = { AllAlpha: 'Alpha', AllBeta: 'Beta' } as const;
 
 /** A message about one gate. */
@@ -127,7 +127,10 @@ function warningsFor(
   return [{ gate, message: `setting ${kind} feature gate ${gate}=${value}; it will be removed in a future release` }];
 }
 
-/** Sets the gates of a stage that are not set explicitly, and returns those changed gates that have no effect here. */
+/**
+ * Sets the gates of a stage that have no value yet. Returns those gates that differ from their default and have no
+ * effect in this kubelet.
+ */
 function applyGroup(values: Map<FeatureName, boolean>, stage: FeatureSpec[0], value: boolean): readonly FeatureName[] {
   const changed: FeatureName[] = [];
   for (const name of featureNames) {

@@ -1,9 +1,9 @@
 import type { FeatureName } from './known-features.ts';
 
 /**
- * Gates that change upstream's kubelet but have no effect here yet. Setting one to a value other than its default
- * causes a warning. When a gate is implemented, it must be removed from this list. Gates of other components are not
- * listed.
+ * Gates that change upstream's kubelet but have no effect here yet. Setting such a gate to a value other than its
+ * default causes a warning. When a gate is implemented, it must be removed from this list. Gates of other components
+ * are not listed.
  */
 export const gatesWithoutEffect: ReadonlySet<FeatureName> = new Set<FeatureName>([
   'CRIListStreaming',

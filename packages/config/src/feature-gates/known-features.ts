@@ -254,7 +254,7 @@ export const knownFeatures = {
 /** Name of a feature gate. */
 export type FeatureName = keyof typeof knownFeatures;
 
-/** Features that each feature requires to be enabled. */
+/** Features that must be enabled as well, by the feature that requires them. */
 export const featureDependencies: Readonly<Partial<Record<FeatureName, readonly FeatureName[]>>> = {
   AuthorizeNodeWithSelectors: ['AuthorizeWithSelectors'],
   ClusterTrustBundleProjection: ['ClusterTrustBundle'],

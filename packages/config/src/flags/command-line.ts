@@ -22,24 +22,24 @@ export interface MirrorFlag {
 export interface FlagSetting {
   readonly mirror: MirrorFlag;
   readonly value: Json;
-  /** The last text given; masked if the field is secret. */
+  /** Last text of the flag on the command line; masked if the field is secret. */
   readonly text: string;
 }
 
 /** A parsed command line. */
 export interface CommandLine {
   readonly flags: KubeletFlags;
-  /** Flags that do not set fields and were given, with their last text. */
+  /** Flags on the command line that do not set fields, with their last text. */
   readonly given: ReadonlyMap<string, string>;
   readonly settings: readonly FlagSetting[];
-  /** Deprecations, in upstream's words. */
+  /** Warnings about deprecated flags, in upstream's words. */
   readonly warnings: readonly ConfigIssue[];
 }
 
 const USE_THE_FILE =
   "This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.";
 
-/** Shown instead of the text of a secret. */
+/** Text that is shown instead of a secret value. */
 const MASKED = '<masked>';
 
 export const mirrorFlags: readonly MirrorFlag[] = mirrorsIn(configurationFields, []);
@@ -55,7 +55,8 @@ function mirrorsIn(fields: readonly Field[], path: readonly string[]): readonly 
 /**
  * Reads the kubelet's command line, without the program's name.
  *
- * @throws ConfigError `flag` for what pflag refuses, a value of the wrong form, and an argument that is no flag
+ * @throws ConfigError `flag` for a flag that pflag refuses, a value of the wrong form, or an argument that is not a
+ * flag
  */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
   const { flags, given, settings, warnings, issues } = readCommandLine(argv);
@@ -136,14 +137,14 @@ function settingOf(
 }
 
 /**
- * Returns whether the flag, if given without text, keeps the previous value: of an earlier occurrence, of the file, or
- * the default.
+ * Returns whether the flag without a text has no effect: the value of an earlier occurrence, of the file, or the
+ * default stays.
  */
 function changesNothing({ flag: { syntax } }: MirrorFlag): boolean {
   return syntax === 'ip' || syntax === 'reservedMemory';
 }
 
-/** Some flags have an effect only if they are true. */
+/** Returns whether the setting has no effect, because its flag has an effect only if it is true. */
 function isIgnored({ mirror: { flag }, value }: FlagSetting): boolean {
   return flag.syntax === 'onlyTrueCounts' && value === false;
 }

@@ -7,17 +7,17 @@ export const completionShells = ['bash', 'zsh', 'fish'] as const;
 
 export type CompletionShell = (typeof completionShells)[number];
 
-/** A flag as a shell completes it. */
+/** Data of a flag for the completion scripts. */
 interface CompletedFlag {
   readonly name: string;
   readonly shorthand: string | undefined;
   readonly doc: string;
   readonly deprecated: boolean;
-  /** What follows the flag: nothing, one of these values, a path, or any text. */
+  /** Kind of the flag's value: none, one of the listed values, a path, or any text. */
   readonly value: 'none' | 'path' | 'text' | readonly string[];
 }
 
-/** Flags that are not fields and take a path. */
+/** Flags whose value is a path and that do not set a field. */
 const PATHS: ReadonlySet<string> = new Set([
   ...[
     'config',

@@ -106,7 +106,7 @@ function taints(text: string): Parsed<Json> {
   for (const part of text === '' ? [] : text.split(',')) {
     const isRemoval = part.endsWith('-');
     const [spec = '', effect, ...more] = (isRemoval ? part.slice(0, -1) : part).split(':');
-    // Without an effect the whole text is the key.
+    // A part without a colon has no effect name, so the whole part is the key.
     const [key = '', value = '', ...rest] = effect === undefined ? [spec] : spec.split('=');
     const isWhole = effect === undefined ? isRemoval : EFFECTS.has(effect);
     if (more.length > 0 || rest.length > 0 || !isWhole) {

@@ -76,7 +76,7 @@ function ownEntry(flag: KubeletFlag): HelpEntry {
 }
 
 function mirrorEntry({ flag, field, path }: (typeof mirrorFlags)[number]): HelpEntry {
-  // The defaults of a command line. Without --config some of them differ from the defaults of a file.
+  // The help shows the defaults without --config, some of which differ from the defaults of a file.
   const own = FLAG_DEFAULTS.find(([at]) => at.join('.') === path.join('.'))?.[1];
   return {
     name: flag.name,

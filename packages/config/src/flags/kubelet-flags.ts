@@ -9,7 +9,10 @@ export interface KubeletFlag {
   /** Name without dashes. */
   readonly name: string;
   readonly shorthand?: string;
-  /** Property of {@link KubeletFlags}; of a duration, it ends in `Ms`. Absent if the flag has no effect, as in upstream. */
+  /**
+   * Name of the property in {@link KubeletFlags}; for a duration, the name ends in `Ms`. The property is absent for a
+   * flag that has no effect, as in upstream.
+   */
   readonly property?: string;
   readonly type: FlagType;
   /** Default as text of the command line. */

@@ -5,7 +5,10 @@ export interface FlagShape {
   /** Name without dashes. */
   readonly name: string;
   readonly shorthand?: string | undefined;
-  /** Value of the flag if it is given without one. If absent, the flag takes the next argument as its value. */
+  /**
+   * Value of the flag if the command line contains the flag without a value. If absent, the flag takes the next
+   * argument as its value.
+   */
   readonly bareText?: string | undefined;
 }
 
@@ -25,9 +28,10 @@ export interface ParsedArguments {
 }
 
 /**
- * Splits a command line the way pflag does: `--flag=text`, `--flag text`, a bare `--flag` where one is allowed,
- * `-v4`, `-v=4`, `-v 4`; underscores in names are dashes; flags and other arguments may be mixed; `--` ends the flags.
- * pflag stops at the first problem; this collects them all, and takes the argument after an unknown flag for its text.
+ * Splits a command line the way pflag does: `--flag=text`, `--flag text`, a bare `--flag` where one is allowed, `-v4`,
+ * `-v=4`, `-v 4`; underscores in names are dashes; flags and other arguments may be mixed; `--` ends the flags. pflag
+ * stops at the first problem. This function collects all problems; it treats the argument after an unknown flag as the
+ * value of that flag.
  */
 export function parseArguments(argv: readonly string[], shapes: readonly FlagShape[]): ParsedArguments {
   return new ArgumentParser(argv, shapes).parse();
@@ -82,7 +86,10 @@ class ArgumentParser {
     else this.#occurrences.push({ name: shape.name, text });
   }
 
-  /** Reads the letters one by one. The first flag that needs a value takes the rest of the text as its value. */
+  /**
+   * Reads the letters of short flags one by one. The first flag that needs a value takes the rest of the text as its
+   * value.
+   */
   #short(letters: string): void {
     for (let at = 0; at < letters.length; at++) {
       const letter = letters.charAt(at);

@@ -14,8 +14,9 @@ export interface ReloadPlan {
 }
 
 /**
- * Compares the running configuration with a newly loaded, valid one. A change of a field without effect is taken over
- * and not listed. The result is valid, because no validation rule combines a live field with one that needs a restart.
+ * Compares the running configuration with a newly loaded, valid configuration. Changes of fields without effect are
+ * applied but not listed. The resulting configuration is valid, because no validation rule combines a live field with a
+ * field that needs a restart.
  */
 export function planReload(running: KubeletConfiguration, loaded: KubeletConfiguration): ReloadPlan {
   const live: string[] = [];

@@ -68,15 +68,15 @@ export type Check = (value: unknown) => string | undefined;
 export interface Field {
   /** Name in the file. */
   readonly name: string;
-  /** Name in the program: the name in the file, with the unit appended. */
+  /** Name of the property in the program: the name in the file, followed by the unit, if there is one. */
   readonly property: string;
   readonly type: FieldType;
-  /** One or two sentences: meaning, unit, range. */
+  /** Documentation of the field in one or two sentences: meaning, unit, range. */
   readonly doc: string;
   /** Default in wire form; `undefined` if the field stays unset. */
   readonly default: Json | undefined;
   /**
-   * Whether the zero value (0, "", 0s) in a file counts as unset. This holds for fields that upstream declares without a
+   * Whether the zero value (0, "", 0s) in a file counts as unset. True for fields that upstream declares without a
    * pointer.
    */
   readonly zeroIsUnset: boolean;
@@ -93,13 +93,13 @@ export interface Field {
   readonly reload: 'live' | 'restart';
 }
 
-/** Field without the parts that have a default. */
+/** Declaration of a field, in which the parts with a default may be omitted. */
 export type FieldInit = Partial<Omit<Field, 'name' | 'type' | 'doc' | 'flag'>> &
   Pick<Field, 'name' | 'type' | 'doc'> & { readonly flag?: string | FieldFlag };
 
 const UNIT_SUFFIX: Partial<Record<FieldType['kind'], string>> = { duration: 'Ms', bytes: 'Bytes' };
 
-/** Adds the defaults to a field. */
+/** Returns a field with the defaults for omitted parts. */
 export function field(init: FieldInit): Field {
   return {
     name: init.name,

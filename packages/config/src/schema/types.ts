@@ -40,7 +40,10 @@ export function atLeast(min: number): Check {
   return (value) => (typeof value === 'number' && value >= min ? undefined : `must be ${min} or greater`);
 }
 
-/** Rejects the empty text. In a file it means the default; on the command line it would replace the default by nothing. */
+/**
+ * Checks that a text is not empty. In a file, the empty text means the default, but on the command line it would
+ * replace the default.
+ */
 export const notEmpty: Check = (value) => (value === '' ? 'must not be empty' : undefined);
 
 export const positiveDuration: Check = (value) =>

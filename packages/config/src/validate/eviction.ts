@@ -44,12 +44,12 @@ const minimumReclaims: Rule = ({ evictionMinimumReclaim }) =>
     amount(childPath('evictionMinimumReclaim', signal), text, false),
   );
 
-/** Validates a quantity or percentage. A threshold must be above zero, or 0% to disable it. */
+/** Validates a quantity or a percentage. A threshold must be above zero, or 0%, which disables the threshold. */
 function amount(path: string, text: string, isThreshold: boolean): readonly Violation[] {
   if (text.endsWith('%')) {
     const percent = text.slice(0, -1);
     const isNumber = /^\+?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(percent);
-    // Go parses the percentage as a 32-bit float.
+    // Go parses the percentage as a 32-bit float, so larger numbers are invalid.
     if (!isNumber || !Number.isFinite(Math.fround(Number(percent))))
       return [{ path, message: 'must be a percentage of 0 or more' }];
     return isThreshold
@@ -78,5 +78,5 @@ const gracePeriods: Rule = ({ evictionSoft, evictionSoftGracePeriodMs }) => [
   ),
 ];
 
-/** Rules for eviction. Upstream checks them when it starts its eviction manager. */
+/** Rules for eviction. Upstream checks these rules when it starts its eviction manager. */
 export const evictionRules: readonly Rule[] = [signals, thresholds, minimumReclaims, gracePeriods];

@@ -94,7 +94,7 @@ const tls: Rule = ({ tlsCipherSuites, tlsCurvePreferences, serverTLSBootstrap },
   ),
 ];
 
-/** With serverTLSBootstrap the files are only a fallback. */
+/** With serverTLSBootstrap, one of the two files may be missing, because the files are only a fallback. */
 const tlsFiles: Rule = ({ tlsCertFile, tlsPrivateKeyFile, serverTLSBootstrap }) => {
   if (serverTLSBootstrap || (tlsCertFile === '') === (tlsPrivateKeyFile === '')) return [];
   const [set, unset] = tlsCertFile === '' ? ['tlsPrivateKeyFile', 'tlsCertFile'] : ['tlsCertFile', 'tlsPrivateKeyFile'];

@@ -34,7 +34,7 @@ const logging: Rule = ({ logging: { format, vmodule, options } }, { gates }) => 
 
 const SCHEMES: readonly string[] = ['dns', 'unix', 'unix-abstract'];
 
-/** Accepts what Go's `url.Parse` accepts, after `dns://` is prepended to text without a scheme. */
+/** Returns whether Go's `url.Parse` accepts the endpoint, after `dns://` is prepended to text without a scheme. */
 function isEndpoint(endpoint: string): boolean {
   if (/\p{Cc}/u.test(endpoint)) return false;
   const url = endpoint.includes('//') ? endpoint : `dns://${endpoint}`;

@@ -11,7 +11,7 @@ const containerRestartPeriod: Rule = ({ crashLoopBackOff }, { gates }) => {
   if (!gates.enabled('KubeletCrashLoopBackOffMax')) {
     return when(periodMs !== undefined, path, 'must not be set: the feature gate KubeletCrashLoopBackOffMax is off');
   }
-  // Upstream compares only whole milliseconds.
+  // The period is truncated to whole milliseconds, because upstream compares only these.
   const whole = periodMs === undefined ? undefined : Math.trunc(periodMs);
   return when(whole === undefined || whole < 1000 || whole > 300_000, path, 'must be between 1s and 300s');
 };
@@ -84,7 +84,7 @@ function isHost(text: string): boolean {
   );
 }
 
-/** A token of RFC 9110. */
+/** Syntax of a header name: a token of RFC 9110. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: no header may hold them
 const CONTROL = /[\x00-\x08\x0a-\x1f\x7f]/;

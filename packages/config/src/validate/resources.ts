@@ -26,7 +26,7 @@ const cgroups: Rule = ({ systemCgroups, cgroupRoot, failCgroupV1, singleProcessO
   ),
 ];
 
-/** Upstream checks this when it creates its container manager (`run` in cmd/kubelet/app/server.go). */
+/** Upstream checks the swap settings when it creates its container manager (`run` in cmd/kubelet/app/server.go). */
 const swap: Rule = ({ memorySwap }, { cgroupVersion }) =>
   when(
     cgroupVersion === 1 && memorySwap.swapBehavior === 'LimitedSwap',

@@ -1,7 +1,7 @@
 import type { FeatureGates } from '../feature-gates/feature-gates.ts';
 import type { KubeletConfiguration } from '../generated/kubelet-configuration.ts';
 
-/** A violation, reported for the field that an operator would change first. */
+/** Violation of a rule, with the path of the field that an operator would change first. */
 export interface Violation {
   /** Path with the field names of the file. */
   readonly path: string;
@@ -11,7 +11,7 @@ export interface Violation {
 /** Data that the rules need besides the configuration. */
 export interface ValidationContext {
   readonly gates: FeatureGates;
-  /** Cgroup version of the host. If unknown, rules that depend on it are skipped. */
+  /** Cgroup version of the host. If the version is unknown, rules that depend on it are skipped. */
   readonly cgroupVersion: 1 | 2 | undefined;
 }
 

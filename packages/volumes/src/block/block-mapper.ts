@@ -15,7 +15,7 @@ export interface BlockMapperComponents {
   readonly loops: LoopDevices;
 }
 
-/** Places at which a pod's block device is mapped. */
+/** Paths at which a pod's block device is mapped. */
 export interface BlockMap {
   /** Directory for the node, with one bind mount of the device per pod UID. */
   readonly mapDir: string;
@@ -54,7 +54,10 @@ export class BlockMapper {
     await this.#remove(podLink);
   }
 
-  /** @param device path of the device, also through links. @throws VolumeError, a system error */
+  /**
+   * Maps a device for a pod and attaches a loop device to it. @param device path of the device; links are followed.
+   * @throws VolumeError, a system error
+   */
   async map(device: string, at: BlockMap, signal: AbortSignal): Promise<void> {
     const { fs, mounter, loops } = this.#components;
     const real = await fs.realpath(device);
@@ -80,13 +83,14 @@ export class BlockMapper {
   }
 
   /**
-   * @throws VolumeError `StillMounted` if the device is mapped for any pod: it must not be unstaged. Upstream relies on the
-   * kinds that readdir(3) returns (`GetDeviceBindMountRefs`), which do not show mounts
+   * Checks that the device is not mapped for any pod, so that it can be unstaged. Upstream relies on the file types
+   * that readdir(3) returns (`GetDeviceBindMountRefs`), which do not show mounts. @throws VolumeError `StillMounted` if
+   * the device is mapped for any pod
    */
   async checkUnused(mapDir: string): Promise<void> {
     const refs: string[] = [];
     for (const { name } of await readDirectory(this.#components.fs, mapDir)) {
-      // The directory entry has the type of the file below the mount, so each file is checked with lstat(2).
+      // readdir(3) returns the type of the file below a mount, so each file is checked with lstat(2).
       if ((await this.#kindOf(join(mapDir, name))) === 'blockDevice') refs.push(join(mapDir, name));
     }
     if (refs.length === 0) return;

@@ -17,12 +17,12 @@ export class BlockPaths {
     this.#directory = directory;
   }
 
-  /** Returns `<root>/plugins/PLUGIN/volumeDevices/...`. */
+  /** Returns the path `<root>/plugins/PLUGIN/volumeDevices/...` for the given names. */
   nodeDir(...names: readonly string[]): string {
     return this.#paths.pluginDataDir(this.#directory, 'volumeDevices', ...names);
   }
 
-  /** Returns the symbolic link to the volume's device in the pod's directory, which containers get. */
+  /** Returns the path of the symbolic link to the volume's device, which lies in the pod's directory. */
   podLink(podUid: string, directoryName: string): string {
     return join(this.#paths.volumeDevicesDir(podUid), escapePluginName(this.#plugin), directoryName);
   }

@@ -9,7 +9,7 @@ import { CommandShell } from '../mount/command-shell.ts';
  * it and give its name to another device while a pod uses it.
  */
 export interface LoopDevices {
-  /** Returns the loop device of a path; `undefined` if it has none. */
+  /** Returns the loop device that is attached to a path; `undefined` if there is none. */
   find(path: string): Promise<string | undefined>;
   /** Sets up a loop device for a path. @throws VolumeError `MountFailed` */
   attach(path: string, signal: AbortSignal): Promise<void>;
@@ -24,7 +24,7 @@ export interface LoopCommandComponents {
 }
 
 const BLOCK_DEVICES = '/sys/block';
-/** A path has at most 4,096 bytes. */
+/** Maximum size of a `backing_file` that is read: it holds a path of at most 4,096 bytes. */
 const LIMIT_BYTES = 8192;
 
 /** Manages loop devices with losetup(8) and /sys, as upstream does (`pkg/volume/util/volumepathhandler`). */
@@ -77,7 +77,10 @@ export class LoopCommand implements LoopDevices {
   }
 }
 
-/** Returns the path in a `backing_file`. The kernel appends a note if the file was removed. */
+/**
+ * Returns the path in the content of a `backing_file`, without the note `(deleted)` that the kernel appends for a
+ * removed file.
+ */
 export function backingPath(text: string): string {
   return text
     .trim()

@@ -6,12 +6,12 @@ import type { ClaimData, PersistentVolumeData } from './claim-source.ts';
 
 /** Finalizer that keeps a PVC while any pod uses it. */
 const PROTECTION_FINALIZER = 'kubernetes.io/pvc-protection';
-/** Older form of `spec.mountOptions`. If present, it takes precedence. */
+/** Annotation with mount options, older than `spec.mountOptions`. The annotation takes precedence over the field. */
 const MOUNT_OPTIONS_ANNOTATION = 'volume.beta.kubernetes.io/mount-options';
 
 const GID_ANNOTATION = 'pv.beta.kubernetes.io/gid';
 
-/** The PVC of a pod's volume, in the pod's namespace. */
+/** Reference of a pod's volume to a PVC in the pod's namespace. */
 export interface ClaimReference {
   readonly name: string;
   /** Whether the pod uses the PVC read-only. */
@@ -20,7 +20,7 @@ export interface ClaimReference {
   readonly isEphemeral: boolean;
 }
 
-/** Returns the PVC of a volume; `undefined` for a volume without one. */
+/** Returns the PVC to which a volume refers; `undefined` for a volume without a PVC. */
 export function claimOf(pod: Pick<Pod, 'metadata'>, volume: Volume): ClaimReference | undefined {
   const { persistentVolumeClaim, ephemeral, name } = volume;
   if (persistentVolumeClaim !== undefined) {
@@ -116,7 +116,7 @@ export function mountOptionsOf({ metadata, spec }: PersistentVolumeData): readon
  * the persistent volume says.
  */
 export function optionsFor({ persistent, readOnly = false }: VolumeSpec): readonly string[] {
-  // One entry may name several options.
+  // An entry of the mount options may contain several options, separated by commas.
   const options = new Set(persistent && mountOptionsOf(persistent).flatMap((entry) => entry.split(',')));
   options.delete('');
   if (readOnly) {

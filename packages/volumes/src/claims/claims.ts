@@ -15,7 +15,7 @@ import type { ClaimSource, PersistentVolumeData } from './claim-source.ts';
 
 /**
  * Resolves PVCs of pods to persistent volumes (`createVolumeSpec` of `pkg/kubelet/volumemanager/populator`). Each call
- * reads both objects again; callers stop calling when the volume is ready.
+ * reads the PVC and its persistent volume again; callers stop calling when the volume is ready.
  */
 export class Claims {
   readonly #source: ClaimSource;
@@ -32,7 +32,7 @@ export class Claims {
     const { namespace } = pod.metadata;
     const bound = await this.#boundTo(pod, claim, signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      // The message of an ownership error already names the PVC and the pod.
+      // A `ClaimUnusable` error already names the PVC and the pod, so it is not wrapped.
       if (VolumeError.is(error) && error.code === 'ClaimUnusable') throw error;
       throw unusable(`error processing PVC ${namespace}/${claim.name}: ${errorText(error)}`, error);
     });
@@ -63,7 +63,10 @@ export class Claims {
   }
 }
 
-/** Awaits a read. @throws Error with upstream's message if the read fails or the object does not exist */
+/**
+ * Returns the object that a request resolves to. @throws Error with upstream's message if the read fails or the object
+ * does not exist
+ */
 async function fetched<T>(what: string, resource: string, name: string, reading: Promise<T | undefined>): Promise<T> {
   const why = (text: string): string => `failed to fetch ${what} from API server: ${text}`;
   const found = await reading.catch((error: unknown) => {

@@ -21,9 +21,9 @@ export interface LocalBlockComponents extends BlockMapperComponents {
 }
 
 /**
- * Plugin for local persistent volumes with `volumeMode: Block` (`localVolumeMapper` of `pkg/volume/local`): the disk is
- * handed to containers as it is. The pods of the node share only the directory in which the disk is bind-mounted for
- * each of them.
+ * Plugin for local persistent volumes with `volumeMode: Block` (`localVolumeMapper` of `pkg/volume/local`): containers
+ * get the disk as a device. All pods of the node share one directory, in which the disk is bind-mounted once for each
+ * pod.
  */
 export class LocalBlockPlugin implements VolumePlugin {
   readonly name: string = LOCAL_VOLUME;
@@ -42,7 +42,7 @@ export class LocalBlockPlugin implements VolumePlugin {
       paths: ['pluginDataDir', 'volumeDevicesDir'],
     });
     this.#components = components;
-    // Upstream escapes the plugin's name here, and only here.
+    // For local volumes, and only for them, upstream uses the escaped plugin name as directory name.
     this.#paths = new BlockPaths(components.paths, LOCAL_VOLUME, escapePluginName(LOCAL_VOLUME));
     this.#mapper = new BlockMapper(components);
     this.node = {

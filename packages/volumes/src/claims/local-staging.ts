@@ -44,7 +44,7 @@ export interface LocalStagingComponents {
 }
 
 /**
- * Node level of local volumes (`deviceMounter` of `pkg/volume/local`): a disk is mounted below
+ * Stages and unstages local volumes (`deviceMounter` of `pkg/volume/local`): a disk is mounted once for the node, below
  * `<root>/plugins/kubernetes.io/local-volume/mounts`. A directory needs no staging.
  */
 export class LocalStaging implements NodeVolumePlugin {
@@ -82,8 +82,8 @@ export class LocalStaging implements NodeVolumePlugin {
   async unstage({ name }: NodeVolume, signal: AbortSignal): Promise<void> {
     const directory = this.#directoryOf(name);
     if (await isMountPoint(this.#components, directory)) {
-      // A pod that this kubelet does not know may use the volume: its directory may have been unreadable when the
-      // kubelet started.
+      // The mount table is checked, because pods that this kubelet does not know may use the volume: a pod's directory
+      // may have been unreadable when the kubelet started.
       const inPods = await this.#mountedInPods(name);
       if (inPods.length > 0) {
         throw new VolumeError('StillMounted', `local: ${directory} is still mounted at ${inPods.join(', ')}`);
@@ -134,7 +134,7 @@ export class LocalStaging implements NodeVolumePlugin {
     });
   }
 
-  /** Follows links: most local volumes name a disk by a link. */
+  /** Returns the kind of the file at a path, with links followed, because most local volumes name a disk by a link. */
   async #kindOf(path: string, signal: AbortSignal): Promise<FileKind | undefined> {
     try {
       return (await this.#components.foreignFiles.stat(path, signal)).kind;

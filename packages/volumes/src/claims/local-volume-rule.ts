@@ -2,7 +2,7 @@ import type { FileKind } from '@node-agent/host';
 import { VolumeError } from '../errors.ts';
 import type { NodeVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 
-/** Upstream's name of the plugin. */
+/** Name of the plugin for local volumes in upstream's kubelet. */
 export const LOCAL_VOLUME = 'kubernetes.io/local-volume';
 
 /** Returns the node volume of a local persistent volume with this name. */

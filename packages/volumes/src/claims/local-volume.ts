@@ -15,13 +15,13 @@ import { isReadWriteOncePod, optionsFor } from './claim-rule.ts';
 import { type LocalDevices, LocalStaging } from './local-staging.ts';
 import { LOCAL_VOLUME, localNodeVolume } from './local-volume-rule.ts';
 
-/** Access to the volumes' own file systems that a local volume needs. */
+/** File operations that the plugin needs on the file systems of local volumes. */
 export type LocalVolumeFiles = Pick<ForeignFiles, 'stat' | 'statfs'>;
 
 /** Dependencies of {@link LocalVolumePlugin}. */
 export interface LocalVolumeComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
-  /** Access to the volumes' file systems, which may never answer (W6). */
+  /** File operations on the volumes' own file systems, which may hang (W6). */
   readonly foreignFiles: LocalVolumeFiles;
   readonly mounter: Mounter;
   readonly devices: LocalDevices;
@@ -87,8 +87,8 @@ export class LocalVolumePlugin implements VolumePlugin {
       directoryName,
       async () => {
         if (await isMountPoint(this.#components, directory)) return;
-        // The ownership is changed before the mount: after a crash, an existing mount shows that the change is
-        // complete, so it is not repeated.
+        // The ownership is changed before the mount. After a crash, an existing mount therefore shows that the
+        // ownership is complete.
         if (context.fsGroup && !readOnly) await this.#giveToGroup(pod, volume, source, context.fsGroup, signal);
         const { mounter } = this.#components;
         await mountAt(this.#components, directory, () => mounter.bind(source, directory, signal), signal);
@@ -122,7 +122,7 @@ export class LocalVolumePlugin implements VolumePlugin {
   }
 
   /**
-   * Applies the mount options, also if the directory is already mounted: after a crash between bind and remount, the
+   * Applies the mount options, even if the directory is already mounted: after a crash between bind and remount, the
    * mount exists without its options.
    */
   async #restrict(source: string, directory: string, volume: ResolvedVolume, signal: AbortSignal): Promise<void> {

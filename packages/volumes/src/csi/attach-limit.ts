@@ -4,21 +4,23 @@ import type { NodeVolume } from '../manager/resolved-volume.ts';
 import { attachmentName, csiIdentity } from './csi-names.ts';
 import type { CsiObjects, VolumeAttachmentData } from './csi-objects.ts';
 
-/** gRPC code with which a driver refuses to attach a volume because the node has as many as it can have. */
+/**
+ * gRPC code with which a driver refuses to attach a volume because the node already has the maximum number of volumes.
+ */
 const RESOURCE_EXHAUSTED = 8;
 
 /** Dependencies of {@link AttachLimit}. */
 export interface AttachLimitComponents {
   readonly objects: Pick<CsiObjects, 'knownCsiDriver' | 'getVolumeAttachment'>;
   readonly logger: Logger;
-  /** Reads a driver's limit of volumes again, and reports it. */
+  /** Queries a driver's maximum number of volumes on this node again, and reports it. */
   readonly refreshLimit: ((driver: string, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 /**
- * Finds out whether a controller could not attach a volume because the node is full, for drivers whose limit changes
- * (`VerifyExhaustedResource` of `pkg/volume/csi/csi_plugin.go`). If so, the driver's limit is reported again, so that
- * the scheduler places no more pods here.
+ * Determines whether a controller could not attach a volume because the node has the driver's maximum number of volumes
+ * (`VerifyExhaustedResource` of `pkg/volume/csi/csi_plugin.go`). If so, the driver's current limit is reported, so that
+ * the scheduler places no more pods here. Drivers whose limit never changes are skipped.
  */
 export class AttachLimit {
   readonly #components: AttachLimitComponents;
@@ -30,8 +32,8 @@ export class AttachLimit {
   }
 
   /**
-   * Returns whether the node is full for this volume's driver; false if that cannot be determined. @throws the signal's
-   * reason
+   * Returns whether the node has the maximum number of volumes of this volume's driver; false if that cannot be
+   * determined. @throws the signal's reason
    */
   async isExceeded({ uniqueName }: Pick<NodeVolume, 'uniqueName'>, signal: AbortSignal): Promise<boolean> {
     const { objects, logger, refreshLimit } = this.#components;
@@ -53,7 +55,10 @@ export class AttachLimit {
   }
 }
 
-/** Returns whether attaching failed because the node is full (`isResourceExhaustError`). */
+/**
+ * Returns whether a controller failed to attach the volume because the node has too many volumes
+ * (`isResourceExhaustError`).
+ */
 function isExhausted(attachment: VolumeAttachmentData | undefined): boolean {
   return attachment?.status?.attachError?.errorCode === RESOURCE_EXHAUSTED;
 }

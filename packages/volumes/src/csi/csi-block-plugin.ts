@@ -149,8 +149,8 @@ export class CsiBlockPlugin implements VolumePlugin {
   }
 
   /**
-   * Returns `undefined` if the volume is not published to the pod. @throws VolumeError `StillMounted` if the volume is
-   * published and its driver is unknown
+   * Returns driver and volume ID of the pod's volume; `undefined` if the volume is not published to the pod. @throws
+   * VolumeError `StillMounted` if the volume is published and its driver is unknown
    */
   async #identity(
     podUid: string,

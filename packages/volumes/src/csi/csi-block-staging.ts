@@ -29,10 +29,10 @@ export interface CsiBlockStagingComponents {
   readonly mapper: BlockMapper;
 }
 
-/** Directories below `volumeDevices` that belong to all volumes. */
+/** Names below `volumeDevices` that are not directories of one volume. */
 const SHARED = new Set(['staging', 'publish']);
 
-/** Node level of CSI block volumes (`SetUpDevice`, `TearDownDevice` of `pkg/volume/csi/csi_block.go`). */
+/** Stages and unstages CSI block volumes (`SetUpDevice`, `TearDownDevice` of `pkg/volume/csi/csi_block.go`). */
 export class CsiBlockStaging implements NodeVolumePlugin {
   readonly #components: CsiBlockStagingComponents;
   readonly #nodeName: string;
@@ -106,7 +106,8 @@ export class CsiBlockStaging implements NodeVolumePlugin {
       try {
         const data = await readVolumeData(fs, paths.nodeDir(name, 'data'));
         if (data !== undefined) found.push(nodeVolumeOf(data, name));
-        // The former kubelet process was killed before its first or after its last call for the volume.
+        // Without a data file, the former kubelet process was killed before its first or after its last call for the
+        // volume.
         else await this.#removeUnused(name);
       } catch (err) {
         logger.warn({ err, volume: name }, 'Failed to reconstruct a staged block volume; its directory is kept');
@@ -134,8 +135,8 @@ export class CsiBlockStaging implements NodeVolumePlugin {
   }
 
   /**
-   * Removes the directories of a volume that is in no pod; the data file last, because the next process finds the volume
-   * by it (`cleanupOrphanDeviceFiles`).
+   * Removes the directories of a volume that no pod uses. The data file is removed last, because the next kubelet
+   * process finds the volume by this file (`cleanupOrphanDeviceFiles`).
    */
   async #remove(name: string): Promise<void> {
     const { fs, paths } = this.#components;

@@ -22,8 +22,8 @@ export type CsiMethod =
   | 'NodeGetVolumeStats';
 
 /**
- * Makes the calls to CSI drivers and keeps those that are not answered, so that a user can see which driver holds up a
- * pod. No lock is shared between volumes: a driver that hangs holds up its own volumes only (W6).
+ * Calls CSI drivers and records calls without a response, so that a user can see which driver delays a pod. No lock is
+ * shared between volumes: a driver that hangs delays only its own volumes (W6).
  */
 export class CsiCalls {
   readonly #components: CsiCallsComponents;
@@ -34,8 +34,8 @@ export class CsiCalls {
   }
 
   /**
-   * Returns the client of a driver. @param step operation, for the message. @throws VolumeError `DriverNotFound`; the
-   * driver may be restarting, so the volume stays as it is
+   * Returns the client of a driver. @param step operation, for the error message. @throws VolumeError `DriverNotFound`,
+   * which leaves the volume unchanged, because the driver may be restarting
    */
   driver(name: string, step: string): CsiDriverClient {
     const client = this.#components.drivers.driver(name);
@@ -45,8 +45,8 @@ export class CsiCalls {
   }
 
   /**
-   * Makes one call. @param key identifies the volume. @throws VolumeError `DriverFailed` with the driver's own message;
-   * the signal's reason
+   * Makes one call to a driver. @param key identifies the volume. @throws VolumeError `DriverFailed` with the driver's
+   * own message; the signal's reason
    */
   async make<T>(
     key: string,
@@ -67,13 +67,15 @@ export class CsiCalls {
     }
   }
 
-  /** Returns the call of a volume that has not been answered. */
+  /** Returns the call for a volume to which the driver has not responded; `undefined` if there is none. */
   unanswered(key: string): UnansweredCall | undefined {
     return this.#unanswered.get(key);
   }
 }
 
-/** Returns the effect of a failed call. An error that is no `CsiFailure` proves nothing about the volume. */
+/**
+ * Returns the effect of a failed call on its volume. Only a driver's final error proves that the volume is not set up.
+ */
 function effectOf(method: CsiMethod, error: unknown): OperationEffect {
   if (method === 'NodeGetCapabilities') return 'unchanged';
   const isFinal = typeof error === 'object' && error !== null && 'isFinal' in error && error.isFinal === true;

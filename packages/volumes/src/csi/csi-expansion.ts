@@ -5,7 +5,7 @@ import type { CsiCalls } from './csi-calls.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { type CsiSource, csiAccessMode } from './csi-source.ts';
 
-/** Places of a volume that is expanded. */
+/** Paths and name of a volume to expand. */
 export interface ExpandedPlaces {
   /** Unique name of the volume on the node, under which CsiCalls records the call in progress. */
   readonly key: string;
@@ -15,8 +15,8 @@ export interface ExpandedPlaces {
 }
 
 /**
- * Expands a CSI volume on this node (`NodeExpand` of `pkg/volume/csi/expander.go`). The error's cause is the driver's
- * failure. @throws VolumeError, `ExpandUnsupported`
+ * Expands a CSI volume on this node (`NodeExpand` of `pkg/volume/csi/expander.go`). @throws VolumeError whose cause is
+ * the driver's error; `ExpandUnsupported` if the driver does not expand volumes on nodes
  */
 export async function expandCsiVolume(
   { calls, inputs }: { readonly calls: CsiCalls; readonly inputs: CsiInputs },

@@ -16,7 +16,7 @@ export interface CsiIdentitiesComponents {
   readonly mounter: Pick<Mounter, 'mountsOfSame'>;
   readonly paths: Pick<CsiPaths, 'stagedDir'>;
   readonly logger: Logger;
-  /** Absent without an API server. */
+  /** Reads persistent volumes; `undefined` without an API server. */
   readonly volumes: Pick<ClaimSource, 'getPersistentVolume'> | undefined;
 }
 
@@ -32,8 +32,8 @@ export class CsiIdentities {
   }
 
   /**
-   * Finds the volume that is staged on the node and shows the same directory as the mount at `path`. Returns `undefined`
-   * if there is none, or several. @throws a system error
+   * Finds the volume that is staged on the node and shows the same directory as the mount at `path`. Returns
+   * `undefined` unless exactly one staged volume matches. @throws a system error
    */
   async ofStaged(path: string): Promise<CsiIdentity | undefined> {
     const { fs, mounter, paths } = this.#components;
@@ -52,8 +52,8 @@ export class CsiIdentities {
   }
 
   /**
-   * Finds a volume by its name in the pod's directory: an inline volume in the pod, a persistent volume in the API
-   * server. Returns `undefined` if it cannot be found now. @throws the signal's reason
+   * Finds a volume by the name of its directory: an inline volume in the pod's spec, a persistent volume in the API
+   * server. Returns `undefined` if the volume cannot be determined now. @throws the signal's reason
    */
   async ofName(
     podUid: string,
@@ -76,7 +76,10 @@ export class CsiIdentities {
   }
 }
 
-/** Returns the persistent volume of an inline volume of an in-tree type; `undefined` if the pod has none of this name. */
+/**
+ * Returns the CSI form of the pod's in-tree inline volume with this directory; `undefined` if the pod has no such
+ * volume.
+ */
 function inTreeVolume(pod: Pod | undefined, directoryName: string): VolumeSpec['persistent'] {
   for (const volume of pod?.spec.volumes ?? []) {
     const resolved = podVolume(inlineSpec(volume, pod?.metadata.namespace ?? ''));

@@ -8,7 +8,7 @@ import { attachmentProblem, isAttachRequired } from './driver-rule.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Attribute or secret with the pod's service account tokens. */
+/** Key of the attribute or secret that contains the pod's service account tokens. */
 const TOKENS = 'csi.storage.k8s.io/serviceAccount.tokens';
 
 /** Dependencies of {@link CsiInputs}. */
@@ -18,8 +18,8 @@ export interface CsiInputsComponents {
 }
 
 /**
- * Reads the inputs of driver calls from the API server: the result of the attach operation, secrets, tokens. A failure
- * leaves the volume as it is, because the driver was not called.
+ * Reads the inputs of driver calls from the API server: the result of the attach operation, secrets, tokens. An error
+ * has the effect `unchanged`, because the driver was not called.
  */
 export class CsiInputs {
   readonly #components: CsiInputsComponents;
@@ -30,13 +30,17 @@ export class CsiInputs {
     this.#nodeName = nodeName;
   }
 
-  /** @param step operation, for the message. @throws VolumeError `MissingObject` */
+  /**
+   * Reads the CSIDriver object of a driver. @param step operation, for the error message. @throws VolumeError
+   * `MissingObject`
+   */
   async csiDriver(name: string, step: string, signal: AbortSignal): Promise<CsiDriverData | undefined> {
     return await untouched(signal, `${CSI_PLUGIN}: ${step}`, () => this.#components.objects.getCsiDriver(name, signal));
   }
 
   /**
-   * Returns the result of the attach operation; empty for a driver whose volumes are not attached (`getPublishContext`).
+   * Returns the `attachmentMetadata` of the volume's VolumeAttachment; empty if the driver's volumes are not attached
+   * (`getPublishContext`).
    * @throws VolumeError `NotAttached`
    */
   async publishContext(
@@ -57,7 +61,10 @@ export class CsiInputs {
     return attachment?.status?.attachmentMetadata ?? {};
   }
 
-  /** @param field name of the reference, for the message. @throws VolumeError `MissingObject`, `InvalidSource` */
+  /**
+   * Reads the secret that a volume refers to, with its values as text. @param field name of the reference, for the
+   * error message. @throws VolumeError `MissingObject`, `InvalidSource`
+   */
   async secrets(reference: CsiSecretReference | undefined, field: string, signal: AbortSignal): Promise<Texts> {
     if (reference === undefined) return {};
     const { namespace, name } = reference;
@@ -109,7 +116,7 @@ async function untouched<T>(signal: AbortSignal, what: string, read: () => Promi
   }
 }
 
-/** Decodes a secret's value, which a call transports as text. */
+/** Decodes a value of a secret to text, because CSI requests contain secrets as text. */
 function utf8(base64: string, what: string, key: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(base64, 'base64'));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { VolumeError } from '../errors.ts';
 
-/** Upstream's name of the plugin. */
+/** Name of the CSI plugin in upstream's kubelet. */
 export const CSI_PLUGIN = 'kubernetes.io/csi';
 
 /** Separates driver and handle in a volume's unique name. Driver names cannot contain this character. */
@@ -13,12 +13,15 @@ export interface CsiIdentity {
   readonly handle: string;
 }
 
-/** Returns upstream's `UniqueVolumeName` of a persistent volume, as in the node's status (`GetVolumeName`). */
+/** Returns the name of a persistent volume in the node's status: upstream's `UniqueVolumeName` (`GetVolumeName`). */
 export function csiUniqueName({ driver, handle }: CsiIdentity): string {
   return `${CSI_PLUGIN}/${driver}${SEPARATOR}${handle}`;
 }
 
-/** Reverts {@link csiUniqueName}. @throws VolumeError `InvalidSource` */
+/**
+ * Returns the driver and the volume ID in a unique name; reverts {@link csiUniqueName}. @throws VolumeError
+ * `InvalidSource`
+ */
 export function csiIdentity(uniqueName: string): CsiIdentity {
   const start = CSI_PLUGIN.length + 1;
   const at = uniqueName.indexOf(SEPARATOR);
@@ -29,7 +32,7 @@ export function csiIdentity(uniqueName: string): CsiIdentity {
 }
 
 /**
- * Returns the name by which metrics show the plugin of a volume: for a CSI volume with the driver, if it is known
+ * Returns the plugin name of a volume in metrics. The name of a CSI volume's plugin includes the driver, if it is known
  * (`GetFullQualifiedPluginNameForVolume`, `pkg/volume/util/metrics.go`).
  * @param driver driver of an inline volume
  * @param uniqueName unique name of a volume with a node-level part

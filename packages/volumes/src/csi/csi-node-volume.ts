@@ -7,7 +7,8 @@ import { csiSource } from './csi-source.ts';
 import { isAttachRequired } from './driver-rule.ts';
 
 /**
- * Determines the identity of a persistent CSI volume, and whether a controller attaches the volume (`CanAttach`).
+ * Returns a pod's persistent CSI volume with its unique name, and whether a controller attaches the volume
+ * (`CanAttach`).
  * @throws VolumeError
  */
 export async function csiNodeVolume(

@@ -11,13 +11,13 @@ export type VolumeAttachmentData = Pick<VolumeAttachment, 'status'> & {
 };
 
 /**
- * Port to the API server's objects that CSI volumes need. The asynchronous methods resolve to `undefined` if the object
- * does not exist, and reject if that cannot be determined.
+ * Port that reads objects of the API server for CSI volumes. The asynchronous methods resolve to `undefined` if the
+ * object does not exist, and reject if that cannot be determined.
  */
 export interface CsiObjects {
-  /** Returns the CSIDriver of a driver; waits until the list of CSIDrivers is known. */
+  /** Returns the CSIDriver object of a driver. Waits until the CSIDriver objects were listed. */
   getCsiDriver(name: string, signal: AbortSignal): Promise<CsiDriverData | undefined>;
-  /** Returns the newest known CSIDriver of a driver without waiting. */
+  /** Returns the newest known CSIDriver object of a driver without waiting. */
   knownCsiDriver(name: string): CsiDriverData | undefined;
   /** Reads a VolumeAttachment. The node authorizer does not allow a node to list them. */
   getVolumeAttachment(name: string, signal: AbortSignal): Promise<VolumeAttachmentData | undefined>;
@@ -26,13 +26,15 @@ export interface CsiObjects {
 
 /** Request for a service account token that is bound to a pod. */
 export interface CsiTokenRequest {
-  /** '' requests a token for the API server's audience. */
+  /** Audience of the token; '' requests a token for the API server. */
   readonly audience: string;
-  /** Default: the API server's, one hour. */
+  /** Validity of the token, in seconds. Default: one hour, as set by the API server. */
   readonly expirationSeconds?: number;
 }
 
-/** Port to tokens of pods' service accounts, for drivers that request them (`tokenRequests` of a CSIDriver). */
+/**
+ * Port that requests tokens of pods' service accounts, for drivers that require them (`tokenRequests` of a CSIDriver).
+ */
 export interface CsiTokens {
   requestToken(
     pod: Pod,

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { CSI_PLUGIN, type CsiIdentity, handleHash } from './csi-names.ts';
 
-/** Name of the path at which a driver stages a volume, in the volume's directory. */
+/** Name of the directory at which a driver stages a volume. */
 export const GLOBAL_MOUNT = 'globalmount';
 
-/** Paths of CSI volumes, as upstream lays them out (`pkg/volume/csi`). Methods throw `InvalidPath` for invalid names. */
+/** Paths of CSI volumes in upstream's layout (`pkg/volume/csi`). Methods throw `InvalidPath` for invalid names. */
 export class CsiPaths {
   readonly #paths: Pick<PodPaths, 'volumeDir' | 'pluginDataDir'>;
 
@@ -13,7 +13,7 @@ export class CsiPaths {
     this.#paths = paths;
   }
 
-  /** `<root>/plugins/kubernetes.io/csi`, with one directory per driver. */
+  /** Directory `<root>/plugins/kubernetes.io/csi`, with one subdirectory per driver. */
   get stagedDir(): string {
     return this.#paths.pluginDataDir(CSI_PLUGIN);
   }

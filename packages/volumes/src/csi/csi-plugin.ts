@@ -61,7 +61,7 @@ export interface CsiPluginComponents {
     | 'writeFileAtomic'
     | 'giveToGroup'
   >;
-  /** Access to the volumes' file systems, which may never answer (W6). */
+  /** File operations on the volumes' own file systems, which may hang (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat'>;
   readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'takesLabels' | 'bind' | 'unmount'>;
   /** Loop devices, which hold block volumes open. If absent, block volumes are refused. */
@@ -77,8 +77,8 @@ export interface CsiPluginComponents {
    */
   readonly volumes?: Pick<ClaimSource, 'getPersistentVolume'>;
   /**
-   * Reads again how many volumes of a driver the node can have, and reports it. Called when a volume could not be
-   * attached because the node is full. If this component is absent, the number is not read again.
+   * Queries a driver's maximum number of volumes on this node again, and reports it. Called when a volume could not be
+   * attached because the node has too many volumes. If this component is absent, the limit is not updated.
    */
   readonly refreshLimit?: (driver: string, signal: AbortSignal) => Promise<void>;
   readonly clock?: Clock;
@@ -89,20 +89,21 @@ export interface CsiPluginComponents {
 export interface CsiPluginOptions {
   /** Name of this node, which is part of the names of VolumeAttachments. */
   readonly nodeName: string;
-  /** Whether the condition of volumes is reported (feature gate `CSIVolumeHealth`). Default: false. */
+  /** Whether the health of volumes is reported (feature gate `CSIVolumeHealth`). Default: false. */
   readonly showsHealth?: boolean;
 }
 
 /**
  * Plugin for volumes of CSI drivers: persistent volumes and inline volumes of pods (`pkg/volume/csi`). Files, modes and
- * the order of calls are upstream's, so that a node can change between the two kubelets while volumes are mounted.
+ * the order of calls are the same as in the Go kubelet, so that a node can change between the two kubelets while
+ * volumes are mounted.
  */
 export class CsiPlugin implements VolumePlugin {
   readonly name: string = CSI_PLUGIN;
   readonly takesMountOptions = true;
   readonly measuresElsewhere = true;
   readonly node: NodeVolumePlugin;
-  /** Plugin for volumes with `volumeMode: Block` of the same drivers; absent without loop devices. */
+  /** Plugin for volumes with `volumeMode: Block`; `undefined` without loop devices. */
   readonly block: VolumePlugin | undefined;
   readonly #components: WithDefaults<CsiPluginComponents>;
   readonly #paths: CsiPaths;
@@ -230,7 +231,7 @@ export class CsiPlugin implements VolumePlugin {
     return false;
   }
 
-  /** Returns whether the files of a mounted volume can be relabelled (upstream: `GetSELinuxSupport`). */
+  /** Returns whether files of a mounted volume can have SELinux labels (upstream: `GetSELinuxSupport`). */
   async #takesLabels(path: string): Promise<boolean> {
     const { fs, mounter } = this.#components;
     const real = await realDirectory(fs, path);
@@ -245,7 +246,7 @@ export class CsiPlugin implements VolumePlugin {
       await giveToGroup(this.#components, { pod, path, root, shownAs }, fsGroup);
     } catch (error) {
       signal.throwIfAborted();
-      // The volume is published, but the pod cannot use it yet.
+      // The driver has published the volume, but the pod cannot use it without the fsGroup.
       throw new VolumeError('Io', `applyFSGroup failed for vol ${handle}: ${errorText(error)}`, error);
     }
   }

@@ -36,7 +36,7 @@ export interface CsiPodVolume {
   readonly source: CsiSource;
   /** Name of the volume's directory in the pod's directory. */
   readonly directoryName: string;
-  /** Upstream's name of the volume, for the data file. */
+  /** Name of the volume in upstream's kubelet (`Spec.Name()`), for the data file. */
   readonly specName: string;
   /** SELinux label with which the volume is mounted; absent without one. */
   readonly selinuxLabel?: string;
@@ -57,7 +57,7 @@ const STEP = 'mounter.SetUpAt failed';
 export class CsiPublishing {
   readonly #components: CsiPublishingComponents;
   readonly #nodeName: string;
-  /** Identities of the volumes that this process published, in case a data file is damaged. */
+  /** Driver and volume ID of each volume that this process published; used if a data file is damaged. */
   readonly #published = new Map<string, CsiIdentity>();
 
   constructor(components: CsiPublishingComponents, nodeName: string) {
@@ -99,7 +99,7 @@ export class CsiPublishing {
     return { csiDriver, capabilities };
   }
 
-  /** Unpublishes a volume; `directoryName` may be left by any process. @param pod if known. @throws VolumeError */
+  /** Unpublishes a volume, whichever process published it. @param pod the pod if it is known. @throws VolumeError */
   async unpublish(podUid: string, directoryName: string, signal: AbortSignal, pod: Pod | undefined): Promise<void> {
     const { calls, paths } = this.#components;
     const key = publishKey(podUid, directoryName);
@@ -119,8 +119,8 @@ export class CsiPublishing {
   }
 
   /**
-   * Returns the volume to unpublish; `undefined` if nothing was published. @throws VolumeError `StillMounted` if
-   * something is mounted and its driver is unknown: the volume is kept
+   * Returns driver and volume ID of the volume to unpublish; `undefined` if nothing was published. @throws VolumeError
+   * `StillMounted` if a mounted volume's driver is unknown, so that the volume cannot be unpublished
    */
   async #identity(
     podUid: string,
@@ -173,7 +173,10 @@ export class CsiPublishing {
     };
   }
 
-  /** Records the volume on disk before the call, so that the next process can revert the call. */
+  /**
+   * Writes the volume's data file before the driver is called, so that the next kubelet process can unpublish the
+   * volume.
+   */
   async #save({ pod, source, directoryName, specName, selinuxLabel }: CsiPodVolume): Promise<void> {
     const { fs, paths } = this.#components;
     const { driver, handle, lifecycle } = source;
@@ -189,7 +192,9 @@ export class CsiPublishing {
     await writeVolumeData(fs, directory, data);
   }
 
-  /** Removes the volume's directory, unless the volume may have been published before. */
+  /**
+   * Removes the directory of a volume that the driver refused to publish, unless an earlier call may have published it.
+   */
   async #onRefused({ pod, directoryName }: CsiPodVolume, path: string, state: SetUpState): Promise<void> {
     if (state.ready !== undefined || state.isReconstructed) return;
     this.#published.delete(publishKey(pod.metadata.uid, directoryName));
@@ -200,7 +205,7 @@ export class CsiPublishing {
   }
 }
 
-/** Identifies a volume of a pod. */
+/** Returns a key that identifies a volume of a pod. */
 export function publishKey(podUid: string, directoryName: string): string {
   return `${podUid}/${directoryName}`;
 }

@@ -10,7 +10,7 @@ export interface CsiSecretReference {
   readonly name: string;
 }
 
-/** A CSI volume as a pod and, for a PVC, its persistent volume describe it. */
+/** A CSI volume, combined from the pod's volume and, for a PVC, its persistent volume. */
 export interface CsiSource extends CsiIdentity {
   readonly lifecycle: 'Persistent' | 'Ephemeral';
   readonly fsType: string;

@@ -32,7 +32,7 @@ export interface CsiStagingComponents {
 }
 
 /**
- * Node level of persistent CSI volumes (`csiAttacher` of `pkg/volume/csi`): the driver stages the volume at
+ * Stages and unstages persistent CSI volumes (`csiAttacher` of `pkg/volume/csi`): the driver stages the volume at
  * `<root>/plugins/kubernetes.io/csi/DRIVER/SHA256(handle)/globalmount`. A driver without the capability
  * `STAGE_UNSTAGE_VOLUME` stages nothing.
  */
@@ -84,7 +84,7 @@ export class CsiStaging implements NodeVolumePlugin {
     const { fs, calls, paths, logger } = this.#components;
     const { stagingTargetPath: path } = request;
     await fs.mkdir(path, { mode: 0o750 });
-    // The file exists before the call, so that the next process can revert the call.
+    // The data file is written before the driver is called, so that the next kubelet process can unstage the volume.
     await writeVolumeData(fs, paths.stagedVolumeDir(source), {
       driverName: source.driver,
       volumeHandle: source.handle,
@@ -111,8 +111,8 @@ export class CsiStaging implements NodeVolumePlugin {
       const why = `the device mount path ${JSON.stringify(path)} is still mounted by other references`;
       throw new VolumeError('StillMounted', `${why} [${others.join(' ')}]`);
     }
-    // Here the data file only shows that the volume may be staged. Its content is not needed, so a damaged file
-    // suffices.
+    // The data file shows here only that the volume may be staged. The content of the file is not needed, so a damaged
+    // file is accepted.
     const data = await readVolumeData(fs, paths.stagedVolumeDir(identity)).catch(() => 'damaged' as const);
     if (data === undefined && !(await isMountPoint(this.#components, path))) {
       await removeMountDir(this.#components, path);
@@ -135,7 +135,10 @@ export class CsiStaging implements NodeVolumePlugin {
     return await this.#components.attachLimit.isExceeded(volume, signal);
   }
 
-  /** Returns `undefined` for an inline volume, which is not staged, and for a directory without a mounted volume. */
+  /**
+   * Returns the node volume of a directory; `undefined` for an inline volume, which is not staged, and for a directory
+   * without a mounted volume.
+   */
   async reconstruct(podUid: string, directoryName: string): Promise<NodeVolume | undefined> {
     const { fs, paths, identities } = this.#components;
     const directory = paths.podVolumeDir(podUid, directoryName);
@@ -150,19 +153,20 @@ export class CsiStaging implements NodeVolumePlugin {
     return nodeVolumeOf(data, directoryName);
   }
 
-  /** A directory whose data file is damaged, or names another volume, is kept and logged. */
+  /** Returns the staged volumes. A directory is kept and logged if its data file is damaged or names another volume. */
   async staged(): Promise<readonly NodeVolume[]> {
     const { fs, paths, logger } = this.#components;
     const found: NodeVolume[] = [];
     for (const { name: driver, kind } of await readDirectory(fs, paths.stagedDir)) {
-      // Block volumes have a layout of their own.
+      // Staged block volumes are below `volumeDevices` in a different layout.
       if (kind !== 'directory' || driver === 'volumeDevices') continue;
       for (const { name: hash } of await readDirectory(fs, join(paths.stagedDir, driver))) {
         const path = join(paths.stagedDir, driver, hash);
         try {
           const data = await readVolumeData(fs, path);
           if (data === undefined) {
-            // The former process was killed before the call to the driver. Only empty directories are removed.
+            // Without a data file, the former process was killed before it called the driver. Only empty directories
+            // are removed.
             await removeMountDir(this.#components, join(path, GLOBAL_MOUNT));
             continue;
           }

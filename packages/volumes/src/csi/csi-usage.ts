@@ -7,7 +7,7 @@ import { usageOf } from './usage-rule.ts';
 /**
  * Returns the usage of a volume that its driver reports (`GetMetrics` of `pkg/volume/csi/csi_metrics.go`).
  * @param path path at which the volume is published to a pod
- * @param showsHealth whether the volume's condition is of interest
+ * @param showsHealth whether the result includes the volume's health
  * @returns `undefined` if the driver reports no usage (`GET_VOLUME_STATS`)
  * @throws VolumeError
  */

@@ -3,8 +3,8 @@ import type { CsiDriverData, VolumeAttachmentData } from './csi-objects.ts';
 import type { CsiSource } from './csi-source.ts';
 
 /**
- * Returns why a driver does not support volumes of this kind; `undefined` if it does. Without a CSIDriver, only
- * persistent volumes are supported (`supportsVolumeLifecycleMode`).
+ * Returns why a driver does not support the volume's lifecycle (persistent or inline); `undefined` if it does. Without
+ * a CSIDriver object, only persistent volumes are supported (`supportsVolumeLifecycleMode`).
  */
 export function lifecycleProblem(
   { driver, lifecycle }: Pick<CsiSource, 'driver' | 'lifecycle'>,
@@ -24,7 +24,7 @@ export function isAttachRequired(csiDriver: CsiDriverData | undefined): boolean 
 
 /**
  * Returns whether the kubelet gives the volume's files to the pod's fsGroup, according to the driver's `fsGroupPolicy`
- * (`supportsFSGroup`). Without a CSIDriver: `ReadWriteOnceWithFSType`.
+ * (`supportsFSGroup`). The policy is `ReadWriteOnceWithFSType` if there is no CSIDriver object.
  */
 export function takesFsGroup(
   { fsType, readOnly, accessModes, lifecycle }: Pick<CsiSource, 'fsType' | 'readOnly' | 'accessModes' | 'lifecycle'>,

@@ -5,7 +5,7 @@ import type { CsiDriverData } from './csi-objects.ts';
 import type { CsiSource } from './csi-source.ts';
 import { podInfo } from './driver-rule.ts';
 
-/** A volume to publish, and what is known about its driver. */
+/** A volume to publish, with its CSIDriver object and the driver's capabilities. */
 export interface PublishedVolume {
   readonly pod: Pod;
   readonly source: CsiSource;

@@ -11,7 +11,7 @@ export interface RemoveMountDirComponents {
 }
 
 /**
- * Removes the path at which a driver had mounted a volume, the data file beside it and their directory
+ * Removes the directory at which a driver had mounted a volume, the data file beside it and their parent directory
  * (`removeMountDir` of `pkg/volume/csi/csi_mounter.go`). Only empty directories are removed. The mounted file system is
  * not accessed (W6).
  * @throws VolumeError `StillMounted` if the volume is mounted. Upstream forgets the volume and leaves the mount.
@@ -28,7 +28,7 @@ export async function removeMountDir(components: RemoveMountDirComponents, mount
   await remove(mountPath);
   const directory = dirname(mountPath);
   await removeVolumeData(components.fs, directory);
-  // A killed process may have left a part of the data file.
+  // A process that was killed while it wrote the data file may have left an incomplete temporary file.
   await removeUnfinishedFiles(components.fs, directory);
   await remove(directory);
 }

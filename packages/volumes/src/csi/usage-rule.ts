@@ -4,8 +4,8 @@ import type { VolumeMeasurement } from '../manager/plugin.ts';
 /**
  * Returns the usage of a volume as its driver reports it. Numbers that the driver does not report are 0, as upstream
  * shows them (`NodeGetVolumeStats` of `pkg/volume/csi/csi_client.go`).
- * @param showsHealth whether the volume's condition is of interest
- * @returns `undefined` if the driver reports nothing of interest
+ * @param showsHealth whether the result includes the volume's health
+ * @returns `undefined` if the driver reports neither usage nor a requested health
  */
 export function usageOf({ usage, condition }: CsiVolumeStats, showsHealth: boolean): VolumeMeasurement | undefined {
   const find = (unit: 'bytes' | 'inodes') => usage.findLast((one) => one.unit === unit);
@@ -23,7 +23,7 @@ export function usageOf({ usage, condition }: CsiVolumeStats, showsHealth: boole
   };
 }
 
-/** A driver may report any number; a negative one means nothing. */
+/** Converts a number that a driver reports; a missing or negative number becomes 0. */
 function count(value: bigint | undefined): number {
   return value === undefined || value < 0n ? 0 : Number(value);
 }

@@ -4,9 +4,12 @@ import { errorText } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
 import { goJson } from '../go-json.ts';
 
-/** File beside each mount of a CSI volume that names its driver and volume ID. */
+/** Name of the data file beside each mount of a CSI volume; the file contains the driver and the volume ID. */
 const FILE = 'vol_data.json';
-/** A file of the kubelet has less than 2 KiB; a volume ID has at most 128 bytes by the CSI specification. */
+/**
+ * Maximum size of a data file that is read. The kubelet writes less than 2 KiB: a volume ID has at most 128 bytes by
+ * the CSI specification.
+ */
 const LIMIT_BYTES = 64 * 1024;
 
 /**
@@ -16,7 +19,7 @@ const LIMIT_BYTES = 64 * 1024;
 export interface VolumeData {
   readonly driverName: string;
   readonly volumeHandle: string;
-  /** The fields below are absent in the file of a staged volume. */
+  /** Name of the volume in the pod. This field and the following ones are absent in the file of a staged volume. */
   readonly specVolID?: string;
   readonly nodeName?: string;
   readonly attachmentID?: string;
@@ -26,12 +29,12 @@ export interface VolumeData {
   readonly volumeLifecycleMode?: string;
 }
 
-/** Returns the file's text, byte for byte as upstream writes it. */
+/** Returns the text of `vol_data.json`, byte for byte as upstream writes it. */
 export function formatVolumeData(data: VolumeData): string {
   return `${goJson({ ...data })}\n`;
 }
 
-/** @throws VolumeError `InvalidSource`, naming the file and what is wrong with it */
+/** Parses the content of `vol_data.json`. @throws VolumeError `InvalidSource`, naming the file and the problem */
 export function parseVolumeData(bytes: Uint8Array, path: string): VolumeData {
   const refuse = (why: string): VolumeError => new VolumeError('InvalidSource', `${path}: ${why}`);
   let value: unknown;
@@ -55,8 +58,8 @@ export function parseVolumeData(bytes: Uint8Array, path: string): VolumeData {
 }
 
 /**
- * Reads the data file of a directory; `undefined` if there is none. The read neither waits for a FIFO nor reads an
- * endless file. @throws VolumeError `InvalidSource`
+ * Reads the data file in a directory; returns `undefined` if there is none. Never blocks on a FIFO and never reads more
+ * than 64 KiB. @throws VolumeError `InvalidSource`
  */
 export async function readVolumeData(fs: Pick<FileSystem, 'open'>, directory: string): Promise<VolumeData | undefined> {
   const path = join(directory, FILE);
@@ -71,8 +74,8 @@ export async function readVolumeData(fs: Pick<FileSystem, 'open'>, directory: st
 }
 
 /**
- * Writes the data file of a directory, atomically and only if the content changes: the file is the only record of a
- * volume that is mounted. @throws a system error
+ * Writes the data file in a directory atomically, and only if the content changes, because no other record of a mounted
+ * volume exists. @throws a system error
  */
 export async function writeVolumeData(
   fs: Pick<FileSystem, 'open' | 'writeFileAtomic'>,
@@ -86,7 +89,7 @@ export async function writeVolumeData(
   await fs.writeFileAtomic(path, text, { mode: 0o644 });
 }
 
-/** Removes the data file of a directory. @throws a system error */
+/** Removes the data file in a directory. @throws a system error */
 export async function removeVolumeData(fs: Pick<FileSystem, 'remove'>, directory: string): Promise<void> {
   await fs.remove(join(directory, FILE)).catch((error: unknown) => {
     if (!isMissing(error)) throw error;

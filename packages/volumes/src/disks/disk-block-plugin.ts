@@ -26,7 +26,8 @@ export interface DiskBlockComponents extends BlockMapperComponents {
 
 /**
  * Plugin for persistent volumes with `volumeMode: Block` on iSCSI and FC disks (`iscsiDiskMapper`, `fcDiskMapper`). A
- * disk is connected once for the node. Its device is mapped for each pod below `<root>/plugins/PLUGIN/volumeDevices`.
+ * disk is connected once for the node. The device of the disk is mapped for each pod below
+ * `<root>/plugins/PLUGIN/volumeDevices`.
  */
 export class DiskBlockPlugin implements VolumePlugin {
   readonly name: string;

@@ -21,7 +21,7 @@ export class DiskConnections {
     this.#components = components;
   }
 
-  /** Returns the disk of a volume. @throws VolumeError */
+  /** Returns the disk that a volume refers to. @throws VolumeError */
   sourceOf(spec: VolumeSpec): DiskSource {
     const { disks } = this.#components;
     const source = disks.source(spec);
@@ -29,7 +29,7 @@ export class DiskConnections {
     throw new VolumeError('InvalidSource', `volume is not of type ${disks.plugin}`);
   }
 
-  /** Returns the path of a connected disk; `undefined` if a former process connected it. */
+  /** Returns the device path of a connected disk; `undefined` if a former process connected the disk. */
   deviceOf(uniqueName: string): string | undefined {
     return this.#devices.get(uniqueName);
   }
@@ -50,8 +50,8 @@ export class DiskConnections {
   }
 
   /**
-   * Disconnects a disk. @param names `DiskSource.directory` of the disk. @throws VolumeError `StillMounted` if the device
-   * is still there and in use: a controller must not detach it (upstream: `isDeviceOpened`)
+   * Disconnects a disk. @param names `DiskSource.directory` of the disk. @throws VolumeError `StillMounted` if the
+   * device still exists and is in use (upstream: `isDeviceOpened`); a controller must not detach the disk then
    */
   async disconnect(
     uniqueName: string,

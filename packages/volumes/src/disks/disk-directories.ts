@@ -7,11 +7,11 @@ export interface DiskDirectoriesComponents {
   readonly fs: Pick<FileSystem, 'open' | 'mkdir' | 'readdir' | 'remove' | 'removeAll' | 'writeFileAtomic'>;
 }
 
-/** The volume of a directory. */
+/** Names of the volume whose disk is connected in a directory. */
 export interface DiskRecord {
   /** Unique name of the volume on the node. */
   readonly uniqueName: string;
-  /** Name of the persistent volume, or of the pod's volume; '' if it is not known. */
+  /** Name of the persistent volume, or else of the pod's volume; '' if the name is not known. */
   readonly name: string;
   /** SELinux label with which the disk is mounted; absent without one. */
   readonly selinuxLabel?: string;
@@ -30,7 +30,7 @@ export class DiskDirectories {
   readonly #root: string;
   /** Number of directories between the root and the directory of a disk. */
   readonly #depth: number;
-  /** Files with names that this process has written. */
+  /** Name files that this process has written. */
   readonly #own = new Set<string>();
 
   constructor(components: DiskDirectoriesComponents, root: string, depth: number) {
@@ -65,7 +65,7 @@ export class DiskDirectories {
     return relative(this.#root, directory).split('/');
   }
 
-  /** Returns the volume of a directory; `undefined` if it is not known. */
+  /** Returns the names of the volume of a directory; `undefined` if they are not known. */
   async recordOf(directory: string): Promise<DiskRecord | undefined> {
     const bytes = await readFileBounded(this.#components.fs, nameFileOf(directory), LIMIT_BYTES).catch(() => undefined);
     if (bytes === undefined) return undefined;
@@ -73,7 +73,7 @@ export class DiskDirectories {
     return { uniqueName, name, ...(selinuxLabel !== '' && { selinuxLabel }) };
   }
 
-  /** Returns the directory of the volume that satisfies the condition. */
+  /** Returns the directory whose volume satisfies the condition; `undefined` if there is none. */
   async find(isWanted: (record: DiskRecord) => boolean): Promise<string | undefined> {
     for (const path of await this.all()) {
       const record = await this.recordOf(path);
@@ -82,12 +82,12 @@ export class DiskDirectories {
     return undefined;
   }
 
-  /** Returns the directories in which disks are connected, or were. */
+  /** Returns all directories of disks, whether the disk is still connected or not. */
   async all(): Promise<readonly string[]> {
     return await this.#below(this.#depth);
   }
 
-  /** Removes files with names of directories that do not exist, which a killed process left. */
+  /** Removes name files whose directory does not exist; a killed process may have left them. */
   async clean(): Promise<void> {
     const { fs } = this.#components;
     const known = new Set((await this.all()).map(nameFileOf));
@@ -113,7 +113,7 @@ export class DiskDirectories {
   };
 }
 
-/** Returns the file with the names of the volume in a directory. */
+/** Returns the path of the file that contains the names of the volume of a directory. */
 function nameFileOf(directory: string): string {
   return join(dirname(directory), `.${basename(directory)}`);
 }

@@ -29,7 +29,7 @@ import type { NetworkDisks } from './network-disk.ts';
 /** Dependencies of {@link DiskPlugin}. */
 export interface DiskPluginComponents {
   readonly fs: DiskStagingComponents['fs'] & Pick<FileSystem, 'giveToGroup'>;
-  /** Access to the volumes' file systems, which may never answer (W6). */
+  /** File operations on the volumes' own file systems, which may hang (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs'>;
   readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'bind' | 'rebind' | 'unmount'>;
   readonly devices: Pick<LocalDevices, 'formatAndMount'>;
@@ -55,7 +55,7 @@ export class DiskPlugin implements VolumePlugin {
   readonly #components: WithDefaults<DiskPluginComponents>;
   readonly #staging: DiskStaging;
   readonly #calls: UnansweredCalls;
-  /** Serializes pods per volume: each changes the group of the same files. */
+  /** Serializes the set-ups of one volume for several pods, because each set-up changes the group of the same files. */
   readonly #volumes = new KeyedMutex<string>();
 
   /** @param depth number of directories between the plugin's directory and the mount of a disk */

@@ -28,7 +28,7 @@ export interface DiskStagingComponents {
 }
 
 /**
- * Node level of disks of other machines: a disk is connected, and mounted once for the node, below
+ * Stages and unstages disks of other machines: a disk is connected and mounted once for the node, below
  * `<root>/plugins/PLUGIN`.
  */
 export class DiskStaging implements NodeVolumePlugin {
@@ -58,7 +58,7 @@ export class DiskStaging implements NodeVolumePlugin {
     const device = await connections.connect(volume, spec, directory, signal);
     const options = withLabel(optionsFor({ ...spec, readOnly: source.readOnly }), selinuxLabel);
     const mount = (): Promise<void> => devices.formatAndMount(device, directory, source.fsType, options, signal);
-    // The directory is kept, because it contains the data that is needed to disconnect the disk.
+    // If the mount fails, the directory is kept, because it contains the data that is needed to disconnect the disk.
     await calls.during(uniqueName, `mount of ${device}`, mount);
   }
 
@@ -73,7 +73,7 @@ export class DiskStaging implements NodeVolumePlugin {
     await this.#directories.remove(directory);
   }
 
-  /** Finds the disk by the mount table: the directory's data is hidden by the mounted disk. */
+  /** Finds the disk by the mount table, because the mounted disk hides the data in its directory. */
   async reconstruct(podUid: string, directoryName: string): Promise<NodeVolume | undefined> {
     const { fs, mounter, paths, disks } = this.#components;
     const path = await realDirectory(fs, paths.volumeDir(podUid, disks.plugin, directoryName));

@@ -3,15 +3,17 @@ import { errorText } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
 import { type CommandResult, CommandShell } from '../mount/command-shell.ts';
 
-/** Port to the tools that connect disks. */
+/** Port that runs the tools for connecting disks. */
 export interface DiskTools {
   /**
-   * Runs a tool to its end. @param subject what the tool acts on; another tool for the same subject is refused while a
-   * killed one has not exited. @throws VolumeError `MountFailed` if the tool did not finish in time; the signal's reason
+   * Runs a tool and waits until it exits. @param subject object that the tool acts on, for example a target; another
+   * tool for this subject is refused while a killed tool has not exited. @throws VolumeError `MountFailed` if the tool
+   * did not finish in time; the signal's reason
    */
   run(command: string, args: readonly string[], subject: string, signal: AbortSignal): Promise<CommandResult>;
   /**
-   * Writes a text to a file of /sys, which can make the kernel work for long. @throws VolumeError `MountFailed`
+   * Writes a text to a file of /sys; the kernel may need long for the requested action. @throws VolumeError
+   * `MountFailed`
    */
   write(path: string, text: string, signal: AbortSignal): Promise<void>;
 }
@@ -21,7 +23,7 @@ const DEADLINE_MS = 180_000;
 /** Number of hanging commands at which further commands are refused. */
 const MAX_ABANDONED = 256;
 
-/** Runs the tools as children of a small shell, out of this process's thread pool (W6). */
+/** Runs the tools as children of a small shell, so that a tool that hangs occupies no thread of this process (W6). */
 export class DiskToolCommand implements DiskTools {
   readonly #shell: CommandShell;
 

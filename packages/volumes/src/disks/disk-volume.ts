@@ -4,12 +4,12 @@ import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from
 import type { DiskConnections } from './disk-connections.ts';
 import type { NetworkDisks } from './network-disk.ts';
 
-/** Returns whether a volume is on a disk of this kind. */
+/** Returns whether a volume is of the type that `disks` connects, for example iSCSI. */
 export function isOnDisk(disks: Pick<NetworkDisks, 'source'>, spec: VolumeSpec): boolean {
   try {
     return disks.source(spec) !== undefined;
   } catch {
-    // The volume is of this type and has an error, which `resolve` reports.
+    // `source` throws only for a volume of its type that is invalid; `resolve` reports that error.
     return true;
   }
 }

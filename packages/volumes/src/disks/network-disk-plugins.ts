@@ -34,17 +34,20 @@ export interface NetworkDiskComponents {
     | 'writeFileAtomic'
     | 'giveToGroup'
   >;
-  /** Access to the volumes' file systems, which may never answer (W6). */
+  /** File operations on the volumes' own file systems, which may hang (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
-  /** Use a separate mounter for these volumes: it refuses further commands if too many hang on a disk. */
+  /**
+   * Mounter for these volumes only. The mounter should not be shared, because it refuses all commands if too many
+   * commands hang on a disk.
+   */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'mountsOfSame' | 'bind' | 'rebind' | 'unmount'>;
-  /** Mounts connected disks. */
+  /** Formats and mounts connected disks. */
   readonly devices: Pick<LocalDevices, 'formatAndMount'>;
   readonly paths: PodPaths;
   readonly tools: DiskTools;
   /** Loop devices, which hold block volumes open. If absent, block volumes are refused. */
   readonly loops?: LoopDevices;
-  /** Secrets with CHAP credentials of iSCSI targets. Absent without an API server. */
+  /** Reads secrets with CHAP credentials of iSCSI targets; absent without an API server. */
   readonly secrets?: VolumeSecrets;
   readonly clock?: Clock;
   readonly logger?: Logger;
@@ -56,9 +59,9 @@ export function networkDiskPlugins(given: NetworkDiskComponents): readonly Volum
   checkComponents('networkDiskPlugins', given, { tools: ['run', 'write'] });
   const components = withDefaults(given);
   return [
-    // Directories `iface-NAME/PORTAL-IQN-lun-LUN`.
+    // The directories are named `iface-NAME/PORTAL-IQN-lun-LUN`: depth 2.
     ...diskPlugins(components, new IscsiDisks(components), 2),
-    // Directories `WWN-lun-LUN` or `WWID`.
+    // The directories are named `WWN-lun-LUN` or `WWID`: depth 1.
     ...diskPlugins(components, new FcDisks(components), 1),
   ];
 }

@@ -1,7 +1,7 @@
 import { parseQuantity } from '@node-agent/pod-spec';
 import type { ClaimData, PersistentVolumeData } from '../claims/claim-source.ts';
 
-/** Annotation of a volume that need not be expanded on further nodes. */
+/** Annotation of a PVC whose volume, once expanded on one node, need not be expanded on other nodes. */
 const NOT_REQUIRED = 'volume.kubernetes.io/node-expansion-not-required';
 /** Conditions of a PVC that describe an expansion. */
 const CONDITIONS: ReadonlySet<string> = new Set([
@@ -13,26 +13,31 @@ const CONDITIONS: ReadonlySet<string> = new Set([
 
 /** State of a volume's expansion on this node. */
 export interface NodeExpansion {
-  /** Size that the volume has on this node, as a quantity: the PVC's capacity when it was first seen. */
+  /**
+   * Size of the volume on this node, as a quantity. Initially the PVC's capacity when this kubelet first read the PVC.
+   */
   readonly size?: string | undefined;
-  /** Whether the last expansion on this node failed finally. */
+  /** Whether the last expansion on this node failed with a final error. */
   readonly hasFailed: boolean;
 }
 
 /** Next step of a volume's expansion. */
 export type ExpansionStep =
   | { readonly step: 'none' }
-  /** The file system is used read-only: only an event is sent. */
+  /** The volume is not expanded, because it is used read-only; only an event is sent. */
   | { readonly step: 'readOnly' }
   | {
       readonly step: 'expand';
       /** Requested size, as a quantity. */
       readonly size: string;
-      /** Whether the PVC does not have the new size yet, so that its status is updated. */
+      /** Whether the PVC's status must be updated, because it does not have the new size yet. */
       readonly updatesClaim: boolean;
       /** Whether the controller tracks the expansion in `allocatedResourceStatuses` (KEP-1790). */
       readonly isFollowed: boolean;
-      /** Whether a failure ends this expansion, because the PVC now requests another size. */
+      /**
+       * Whether a final failure is reported as infeasible, which ends this expansion, because the PVC now requests
+       * another size.
+       */
       readonly endsOnFailure: boolean;
     };
 
@@ -55,7 +60,8 @@ export function nextExpansion(
   if (readOnly) return { step: 'readOnly' };
   const resizeStatus = status?.allocatedResourceStatuses?.storage ?? '';
   const allocated = status?.allocatedResources?.storage;
-  // An older controller does not follow the expansion.
+  // Without a resize status and allocated resources, an older controller has expanded the volume without tracking the
+  // expansion.
   if (resizeStatus === '' && status?.allocatedResources === undefined) {
     const updatesClaim = bytesOf(capacity) < bytesOf(desired);
     return { step: 'expand', size: desired, updatesClaim, isFollowed: false, endsOnFailure: false };
@@ -72,7 +78,10 @@ export function nextExpansion(
 
 type Claim = Pick<ClaimData, 'metadata' | 'status'>;
 
-/** Merge patch of a PVC's status. The resource version makes the API server refuse it if the PVC has changed. */
+/**
+ * Returns a merge patch of a PVC's status. The patch contains the resource version, so that the API server refuses it
+ * if the PVC has changed.
+ */
 function patchOf({ metadata }: Claim, status: object): object {
   return { metadata: { resourceVersion: metadata.resourceVersion }, status };
 }

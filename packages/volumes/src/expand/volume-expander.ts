@@ -15,7 +15,10 @@ export interface VolumeExpanderComponents {
   readonly recorder: EventRecorder;
 }
 
-/** Expands a volume on this node to a size in bytes. @param formerBytes its size, if known, else 0. @throws VolumeError */
+/**
+ * Expands a volume on this node to a size in bytes. @param formerBytes current size of the volume on this node; 0 if
+ * not known. @throws VolumeError
+ */
 export type ExpandOnNode = (
   persistent: PersistentVolumeData,
   bytes: bigint,
@@ -27,7 +30,7 @@ interface State {
   /** Size that the volume has on this node. */
   size: string | undefined;
   hasFailed: boolean;
-  /** Whether the driver cannot expand the volume while it is in use. */
+  /** Whether the driver refused to expand the volume because it is in use. */
   isInUse: boolean;
 }
 
@@ -52,8 +55,8 @@ export class VolumeExpander {
   }
 
   /**
-   * Expands a volume if an expansion is due. Pods that share a volume expand it one after another. @param expand called
-   * with the requested size. @throws VolumeError `ExpandFailed`
+   * Expands a volume if an expansion is due. Calls for a volume that several pods share run one after another. @param
+   * expand called with the requested size. @throws VolumeError `ExpandFailed`
    */
   async expand(pod: Pod, volume: ResolvedVolume, expand: ExpandOnNode, signal: AbortSignal): Promise<void> {
     await this.#volumes.run(nameOf(volume), () => this.#expandNow(pod, volume, expand, signal), signal);
@@ -94,7 +97,7 @@ export class VolumeExpander {
     } catch (error) {
       signal.throwIfAborted();
       const failure = VolumeError.from(error);
-      // The controller has expanded the volume completely.
+      // The driver does not expand volumes on nodes: the controller has expanded the volume completely.
       if (failure.code === 'ExpandUnsupported' && (!isFollowed || !updatesClaim)) {
         state.size = size;
         return;
@@ -117,7 +120,7 @@ export class VolumeExpander {
     const { nodeName = '' } = pod.spec;
     const message = `MountVolume.NodeExpandVolume succeeded for volume "${volume.directoryName}" ${nodeName}`;
     this.#tell(pod, claim, 'Normal', eventReasons.fileSystemResizeSuccess, message);
-    // Without the new size in the PVC, the expansion is not finished, and the driver is called again.
+    // The expansion is finished only when the PVC has the new size; until then, the driver is called again.
     if (updatesClaim) await this.#patch(claim, finishedPatch(claim, size), signal);
     state.size = size;
   }
@@ -189,7 +192,7 @@ interface Found {
   readonly persistent: PersistentVolumeData;
 }
 
-/** Codes of a driver that mean that the requested size is impossible (`isInfeasibleError`). */
+/** gRPC codes with which a driver reports that the requested size is impossible (`isInfeasibleError`). */
 const INFEASIBLE: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'OUT_OF_RANGE', 'NOT_FOUND']);
 
 /** Returns the code of the driver's failure; '' if the driver was not called. */

@@ -8,7 +8,7 @@ export interface FlexCapabilities {
   readonly selinuxRelabel: boolean;
   /** Whether the usage of volumes can be read from their file system. */
   readonly supportsMetrics: boolean;
-  /** Whether the kubelet gives the files of volumes to the pod's fsGroup. */
+  /** Whether the kubelet changes the group of a volume's files to the pod's fsGroup. */
   readonly fsGroup: boolean;
   /** Whether the file system grows on the node after the controller has expanded a volume. */
   readonly requiresFsResize: boolean;

@@ -26,8 +26,9 @@ export type FlexCommand =
 /** Port that runs the programs of drivers. */
 export interface FlexPrograms {
   /**
-   * Runs a program to its end. @param subject what the program acts on; another program for the same subject is refused
-   * while a killed one has not exited. @throws Error if the program did not finish in time; the signal's reason
+   * Runs a program and waits until it exits. @param subject object that the program acts on, for example a volume's
+   * path; another program for this subject is refused while a killed program has not exited. @throws Error if the
+   * program did not finish in time; the signal's reason
    */
   run(path: string, args: readonly string[], subject: string, signal: AbortSignal): Promise<DriverResult>;
 }
@@ -39,9 +40,11 @@ export interface FlexDriverComponents {
   readonly calls: UnansweredCalls;
 }
 
-/** One driver: a program in a directory of its own. Its volumes are independent of each other (W6). */
+/**
+ * A flexVolume driver: a program in its own directory. Commands for different volumes do not wait for each other (W6).
+ */
 export class FlexDriver {
-  /** `vendor/driver`, or `driver`. */
+  /** Name of the driver: `vendor/driver`, or `driver`. */
   readonly name: string;
   readonly #components: FlexDriverComponents;
   readonly #program: string;
@@ -74,9 +77,12 @@ export class FlexDriver {
     return version !== undefined;
   }
 
-  /** Returns what the driver can do (`init`). @throws VolumeError `DriverFailed`; the next call asks again */
+  /**
+   * Returns the capabilities that the driver reports for `init`. @throws VolumeError `DriverFailed`; the next call runs
+   * `init` again
+   */
   async capabilities(signal: AbortSignal): Promise<FlexCapabilities> {
-    // Several pods may wait for this answer, so the call is not aborted when the first of them stops waiting.
+    // Several pods may wait for the same `init`, so it is not aborted when the first pod stops waiting.
     const asking = this.#capabilities ?? this.#ask(new AbortController().signal);
     this.#capabilities = asking;
     try {

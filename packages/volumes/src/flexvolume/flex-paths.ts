@@ -3,10 +3,10 @@ import type { FileSystem } from '@node-agent/host';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { readDirectory } from '../paths/volumes-on-disk.ts';
 
-/** Upstream's name of the plugin of all drivers, for paths. */
+/** Name of the plugin in upstream's kubelet, for paths; it is the same for all drivers. */
 export const FLEX_PLUGIN = 'kubernetes.io/flexvolume';
 
-/** Paths of a driver's volumes, as upstream lays them out. Methods throw `InvalidPath` for invalid names (W3). */
+/** Paths of a driver's volumes in upstream's layout. Methods throw `InvalidPath` for invalid names (W3). */
 export class FlexPaths {
   readonly #paths: Pick<PodPaths, 'volumeDir' | 'stagedDir' | 'stagedVolumeDir'>;
   readonly #driver: string;
@@ -16,7 +16,7 @@ export class FlexPaths {
     this.#driver = driver;
   }
 
-  /** `<root>/plugins/kubernetes.io/flexvolume/VENDOR/DRIVER/mounts`. */
+  /** Directory `<root>/plugins/kubernetes.io/flexvolume/VENDOR/DRIVER/mounts`. */
   get devicesDir(): string {
     return this.#paths.stagedDir(`${FLEX_PLUGIN}/${this.#driver}`);
   }
@@ -32,7 +32,7 @@ export class FlexPaths {
   }
 }
 
-/** Returns whether a path exists, without access to a file system that is mounted there (W6). */
+/** Returns whether a path exists. A file system that is mounted there is not accessed (W6). */
 export async function hasEntry(fs: Pick<FileSystem, 'readdir'>, path: string): Promise<boolean> {
   const name = basename(path);
   return (await readDirectory(fs, dirname(path))).some((entry) => entry.name === name);

@@ -36,11 +36,11 @@ import { removeMountPoint } from './remove-mount-point.ts';
 /** Dependencies of {@link FlexPlugin}. */
 export interface FlexPluginComponents extends FlexStagingComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
-  /** Access to the volumes' file systems, which may never answer (W6). */
+  /** File operations on the volumes' own file systems, which may hang (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
   readonly calls: UnansweredCalls;
-  /** Absent without an API server. */
+  /** Reads the secrets of volumes; `undefined` without an API server. */
   readonly secrets: VolumeSecrets | undefined;
   readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
   readonly logger: Logger;
@@ -70,7 +70,9 @@ export class FlexPlugin implements VolumePlugin {
     return flexSource(spec)?.driver === this.name;
   }
 
-  /** Volumes of a driver that attaches them are shared by the pods of the node. */
+  /**
+   * Resolves a volume. If the driver attaches volumes, the volume has a node volume, which all pods of the node share.
+   */
   async resolve(_pod: Pod, spec: VolumeSpec, signal: AbortSignal): Promise<ResolvedVolume> {
     const resolved = podVolume(spec);
     // If the driver's program was replaced, its capabilities are queried again.
@@ -78,7 +80,7 @@ export class FlexPlugin implements VolumePlugin {
     const { attach } = await this.#driver.capabilities(signal);
     if (!attach) return resolved;
     const name = resolved.directoryName;
-    // The result is not used, as in upstream; a driver may refuse the volume.
+    // The result is ignored, as in upstream, but the driver can refuse the volume by an error.
     await this.#driver.call('getvolumename', [driverOptions(requiredFlexSource(spec))], `${this.name}/${name}`, signal);
     const node: NodeVolume = {
       ...this.#staging.nodeVolume(name),
@@ -116,7 +118,10 @@ export class FlexPlugin implements VolumePlugin {
     return { hostPath: path, readOnly, selinuxRelabel: selinuxRelabel && !readOnly, foreign: true };
   }
 
-  /** The driver expands the file system; if it does not implement that, the kubelet does (`expander.go`). */
+  /**
+   * Grows the volume's file system with the driver's `expandfs`. If the driver does not implement `expandfs`, the
+   * kubelet grows the file system (`expander.go`).
+   */
   async expand(
     { hostPath }: MountedVolume,
     volume: ResolvedVolume,
@@ -146,7 +151,10 @@ export class FlexPlugin implements VolumePlugin {
     await removeMountPoint(this.#components, path);
   }
 
-  /** Returns the usage of the volume's file system, if the driver says that it can be read. */
+  /**
+   * Returns the usage of the volume's file system; `undefined` if the driver does not report the capability
+   * `supportsMetrics`.
+   */
   async usage({ hostPath }: MountedVolume): Promise<VolumeMeasurement | undefined> {
     const { supportsMetrics } = await this.#driver.capabilities(new AbortController().signal);
     return supportsMetrics ? await statfsUsage(this.#components.foreignFiles, hostPath) : undefined;

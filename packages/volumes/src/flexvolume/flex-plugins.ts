@@ -20,17 +20,23 @@ import { flexSource } from './flex-source.ts';
 /** Dependencies of {@link FlexVolumePlugins}. */
 export interface FlexVolumeComponents {
   readonly fs: Pick<FileSystem, 'stat' | 'mkdir' | 'readdir' | 'remove' | 'realpath' | 'giveToGroup'>;
-  /** Access to the volumes' file systems, which may never answer (W6). */
+  /** File operations on the volumes' own file systems, which may hang (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'stat' | 'statfs' | 'isDeviceInUse'>;
-  /** Use a separate mounter for these volumes: it refuses further commands if too many hang on a volume. */
+  /**
+   * Mounter for these volumes only. The mounter should not be shared, because it refuses all commands if too many
+   * commands hang on a volume.
+   */
   readonly mounter: Pick<Mounter, 'mountPoints' | 'bind' | 'unmount'>;
-  /** Mounts disks for drivers that do not do that themselves. If absent, volumes of such drivers are refused. */
+  /** Mounts disks for drivers that support attach but not mount. If absent, volumes of such drivers are refused. */
   readonly devices?: Pick<LocalDevices, 'formatAndMount' | 'grow'>;
-  /** Returns the path of an attached volume's device, from `volumesAttached` in the node's status. Default: returns `undefined`. */
+  /**
+   * Returns the device path of an attached volume, from `volumesAttached` in the node's status. Default: returns
+   * `undefined`.
+   */
   readonly devicePath?: (uniqueName: string) => string | undefined;
   readonly programs: FlexPrograms;
   readonly paths: PodPaths;
-  /** Secrets that drivers get. Absent without an API server. */
+  /** Reads the secrets that volumes pass to their drivers; absent without an API server. */
   readonly secrets?: VolumeSecrets;
   readonly clock?: Clock;
   readonly logger?: Logger;
@@ -48,9 +54,9 @@ interface Known {
 }
 
 /**
- * The flexVolume drivers of this node, one plugin each (`flexVolumeProber` of `pkg/volume/flexvolume`). A driver is found
- * when a volume needs it, and a replaced program is noticed with the next volume; upstream watches the directory. The
- * directory is not created.
+ * Provides one plugin for each flexVolume driver of this node (`flexVolumeProber` of `pkg/volume/flexvolume`). New
+ * drivers and replaced programs are detected when the next volume needs a driver; upstream watches the directory. The
+ * directory of the drivers is not created.
  */
 export class FlexVolumePlugins implements PluginSource {
   readonly #components: WithDefaults<FlexVolumeComponents>;
@@ -58,7 +64,7 @@ export class FlexVolumePlugins implements PluginSource {
   readonly #calls: UnansweredCalls;
   /** Drivers by the name of their directory. */
   readonly #known = new Map<string, Known>();
-  /** Plugin for volumes whose driver is not installed. Their pods wait until it is. */
+  /** Plugin for volumes whose driver is not installed. The volume's pod waits until the driver is installed. */
   readonly #missing: VolumePlugin;
   #plugins: readonly VolumePlugin[];
 
@@ -88,7 +94,7 @@ export class FlexVolumePlugins implements PluginSource {
     try {
       const found: VolumePlugin[] = [];
       for (const { name, kind } of await readDirectory(fs, this.#directory)) {
-        // A directory whose name begins with a dot is not complete yet.
+        // A driver is installed under a name that begins with a dot, and renamed when it is complete.
         if (kind !== 'directory' || name.startsWith('.')) continue;
         const known = this.#known.get(name) ?? this.#make(name);
         this.#known.set(name, known);

@@ -5,19 +5,19 @@ import type { VolumeSpec } from '../manager/resolved-volume.ts';
 import type { MountContext } from '../mount/mount-context.ts';
 import type { SecretData } from '../projected/sources.ts';
 
-/** A flexVolume as a pod and, for a PVC, its persistent volume describe it. */
+/** A flexVolume, combined from the pod's volume and, for a PVC, its persistent volume. */
 export interface FlexSource {
   readonly driver: string;
-  /** Name of the volume for the driver: of the persistent volume, or of the pod's volume. */
+  /** Name by which the driver gets the volume: of the persistent volume, or else of the pod's volume. */
   readonly name: string;
   readonly fsType: string;
   readonly readOnly: boolean;
   readonly options: Readonly<Record<string, string>>;
-  /** Secret for the driver; without a namespace, the pod's. */
+  /** Secret that the driver gets. Default of the namespace: the pod's namespace. */
   readonly secret?: { readonly namespace?: string; readonly name: string };
 }
 
-/** Returns the flexVolume of a spec; `undefined` if the volume is of another type. */
+/** Returns the flexVolume source of a volume; `undefined` if the volume is of another type. */
 export function flexSource({ volume, persistent, readOnly = false }: VolumeSpec): FlexSource | undefined {
   const flex = persistent === undefined ? volume.flexVolume : persistent.spec?.flexVolume;
   if (flex === undefined) return undefined;
@@ -31,7 +31,7 @@ export function flexSource({ volume, persistent, readOnly = false }: VolumeSpec)
   };
 }
 
-/** Returns the flexVolume of a spec. @throws VolumeError `InvalidSource` */
+/** Returns the flexVolume source of a volume. @throws VolumeError `InvalidSource` */
 export function requiredFlexSource(spec: VolumeSpec): FlexSource {
   const source = flexSource(spec);
   if (source === undefined) throw new VolumeError('InvalidSource', 'not a flex volume');
@@ -39,8 +39,8 @@ export function requiredFlexSource(spec: VolumeSpec): FlexSource {
 }
 
 /**
- * Returns the volume in the JSON text that drivers get (`NewOptionsForDriver` of `pkg/volume/flexvolume`). Options of
- * the volume replace the kubelet's.
+ * Returns the JSON options with which the driver is called (`NewOptionsForDriver` of `pkg/volume/flexvolume`). The
+ * volume's own options take precedence over the kubelet's.
  */
 export function driverOptions(
   { name, fsType, readOnly, options }: FlexSource,

@@ -16,17 +16,17 @@ import { removeMountPoint } from './remove-mount-point.ts';
 export interface FlexStagingComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'readdir' | 'remove' | 'realpath'>;
   readonly mounter: Pick<Mounter, 'mountPoints' | 'unmount'>;
-  /** Mounts disks for drivers that do not do that themselves. */
+  /** Mounts disks for drivers that support attach but not mount. */
   readonly devices: Pick<LocalDevices, 'formatAndMount' | 'grow'> | undefined;
   readonly paths: FlexPaths;
   readonly driver: FlexDriver;
   readonly foreignFiles: Pick<ForeignFiles, 'isDeviceInUse'>;
-  /** Returns the path of an attached volume's device, as the node's status has it. */
+  /** Returns the device path of an attached volume, from `volumesAttached` in the node's status. */
   readonly devicePath: (uniqueName: string) => string | undefined;
 }
 
 /**
- * Node level of a driver's volumes, if the driver attaches volumes (`flexVolumeAttacher`, `flexVolumeDetacher` of
+ * Stages and unstages the volumes of a driver that attaches volumes (`flexVolumeAttacher`, `flexVolumeDetacher` of
  * `pkg/volume/flexvolume`). The kubelet performs the steps that a driver does not implement.
  */
 export class FlexStaging implements NodeVolumePlugin {
@@ -58,12 +58,15 @@ export class FlexStaging implements NodeVolumePlugin {
     await devices.formatAndMount(device, path, source.fsType, [source.readOnly ? 'ro' : 'rw'], signal);
   }
 
-  /** Returns the path of a volume's device; '' if it is not known. */
+  /** Returns the device path of a volume; '' if it is not known. */
   deviceOf({ uniqueName, name }: NodeVolume): string {
     return this.#found.get(name) ?? this.#components.devicePath(uniqueName) ?? '';
   }
 
-  /** @throws VolumeError `StillMounted` if the device is in use elsewhere: a controller must not detach it */
+  /**
+   * Unmounts the volume from the node. @throws VolumeError `StillMounted` if the volume's device is still in use; a
+   * controller must not detach the volume then
+   */
   async unstage(volume: NodeVolume, signal: AbortSignal): Promise<void> {
     await this.#unmount(volume, signal);
     const device = this.deviceOf(volume);

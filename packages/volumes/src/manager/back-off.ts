@@ -2,7 +2,7 @@ import type { Clock } from '@node-agent/async';
 import { VolumeError } from '../errors.ts';
 import { nextBackOffMs } from './volume-state.ts';
 
-/** Last failure of an operation, and the time of its next retry. */
+/** Records the last failure of an operation, and the time of the operation's next retry. */
 export class BackOff {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #failure: VolumeError | undefined;

@@ -2,11 +2,11 @@ import type { Container, Device, Mount, MountPropagation, VolumeMount } from '@n
 import { VolumeError } from '../errors.ts';
 import type { MountedVolume } from './plugin.ts';
 
-/** A subPath of a volume. */
+/** A subPath in a volume, with the host path at which it is mounted. */
 export interface SubPathPlace {
   /** Path relative to the volume. */
   readonly path: string;
-  /** Host path at which the subPath is mounted. Absent for an image volume, whose subPath the runtime mounts. */
+  /** Host path at which the subPath is mounted; absent for an image volume, whose subPath the runtime mounts. */
   readonly hostPath?: string;
 }
 

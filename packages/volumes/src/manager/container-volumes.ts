@@ -12,7 +12,7 @@ export interface ContainerVolumesComponents {
   readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
 }
 
-/** Returns the mounts and devices that the ready volumes of a pod give to its containers. */
+/** Determines mounts, devices and supplemental groups that containers of a pod get from the pod's ready volumes. */
 export class ContainerVolumes {
   readonly #components: ContainerVolumesComponents;
 

@@ -12,12 +12,12 @@ export class FailureEvents {
     this.#recorder = recorder;
   }
 
-  /** Reports that a volume cannot be used on this node. */
+  /** Sends an event that a volume cannot be used on this node. */
   refused(pod: Pod, message: string): void {
     this.#recorder.event(podReference(pod), 'Warning', eventReasons.failedMountVolume, message);
   }
 
-  /** Reports a failed operation. */
+  /** Sends an event for a failed operation. */
   failed(pod: Pod, volume: ResolvedVolume, error: VolumeError, step: 'setUp' | 'stage' | 'expand'): void {
     const { persistent } = volume;
     const name = specName(volume);
@@ -33,7 +33,7 @@ export class FailureEvents {
     } else this.refused(pod, failedMountMessage(name, error, step));
   }
 
-  /** Sends the event to the PersistentVolume, because its creator must fix it. */
+  /** Sends the event for a wrong file system to the PersistentVolume, because its author must correct it. */
   #mismatch(resolved: ResolvedVolume, error: VolumeError): void {
     if (resolved.persistent === undefined) return;
     const { uid } = resolved.persistent.metadata;

@@ -7,8 +7,8 @@ export interface Filling {
 }
 
 /**
- * Maximum age of content. Older content is written again at the pod's next sync, so that damaged or expired content
- * does not stay.
+ * Maximum age of a volume's content, in milliseconds. Older content is written again at the pod's next sync, to replace
+ * damaged or expired content.
  */
 const FRESH_MS = 30_000;
 
@@ -21,14 +21,14 @@ export function isFresh(filling: Filling | undefined, pod: Pod, nowMs: number): 
   return filling !== undefined && nowMs - filling.atMs < FRESH_MS && showsSame(filling.pod, pod);
 }
 
-/** Returns whether two versions of a pod lead to the same volume content. Volumes do not depend on the pod's status. */
+/** Returns whether two versions of a pod lead to the same content of its volumes. */
 function showsSame(a: Pod, b: Pod): boolean {
   const sameSpec =
     a.spec === b.spec || (a.metadata.generation !== undefined && a.metadata.generation === b.metadata.generation);
   return sameSpec && labelsOf(a) === labelsOf(b);
 }
 
-/** Serializes labels and annotations; equal sets give equal text. */
+/** Serializes a pod's labels and annotations, so that equal sets give equal text. */
 const labelsOf = oncePer(({ metadata }: Pod) => {
   const sorted = (entries: Readonly<Record<string, string>> = {}): readonly (readonly [string, string])[] =>
     Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1));

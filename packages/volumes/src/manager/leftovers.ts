@@ -46,13 +46,13 @@ export class Leftovers {
     );
   }
 
-  /** Removes all volumes of a pod. @param pod the pod if it is known */
+  /** Removes all volumes of a pod that are on disk. @param pod the pod if it is known */
   async remove(podUid: string, pod: Pod | undefined): Promise<void> {
     const { fs, paths, operations, helpers, logger } = this.#components;
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
       const actions = await this.#actions(podUid, volume).catch((err: unknown) => {
-        // The removal continues without the node volume and decides itself which files may be removed.
+        // The removal does not need the node volume: it decides itself which files may be removed.
         logger.warn({ err, podUid, volume: volume.name }, 'Failed to reconstruct a volume that is removed');
         const { name: directoryName } = volume;
         return volumeActions(helpers, { podUid, directoryName, plugin: this.#pluginOf(volume) });

@@ -40,11 +40,11 @@ function stepName({ code }: VolumeError, step: 'setUp' | 'stage'): string {
   if (code === 'NotAttached') return 'WaitForAttach';
   if (code === 'ExpandFailed') return 'Setup failed while expanding volume';
   if (step === 'setUp') return 'SetUp';
-  // Upstream checks the path when it creates the mounter.
+  // Upstream checks the type of a host path while it creates the mounter, so its message names that step.
   return code === 'TypeCheckFailed' ? 'NewMounter initialization' : 'MountDevice';
 }
 
-/** Adds the verb, unless the step's name has it. */
+/** Appends `failed` to a step's name, unless the name contains it. */
 function withFailed(step: string): string {
   return step.includes(' failed ') ? step : `${step} failed`;
 }

@@ -39,7 +39,7 @@ export interface NodeVolumeState {
 /** Next operation of a node volume. `attach`: a controller attaches the volume. */
 export type NodeVolumeStep = 'attach' | 'stage' | 'unstage' | 'forget' | 'wait' | 'none';
 
-/** Implements the table of {@link NodeVolumeState}. `wait`: the step is due at `retryAtMs`. */
+/** Implements the table of {@link NodeVolumeState}. `wait` means: the next step is not due before `retryAtMs`. */
 export function nextNodeVolumeStep(state: NodeVolumeState, nowMs: number): NodeVolumeStep {
   if (state.busy) return 'none';
   const step = dueStep(state);
@@ -55,12 +55,12 @@ function dueStep({ wanted, inPods, presence, isOtherwise = false, attached }: No
   return presence === 'absent' ? 'forget' : 'unstage';
 }
 
-/** Use of a node volume by one pod. */
+/** Whether one pod wants a node volume, and whether the pod has it or may have it. */
 export type NodeVolumeUse = Pick<NodeVolumeState, 'wanted' | 'inPods'>;
 
 /**
- * Derives the use from the state of the pod's own volume. A volume that was found on disk counts as in use until its
- * pod is known.
+ * Derives a pod's use of a node volume from the state of the pod's own volume. A volume that was found on disk counts
+ * as in use until its pod is known.
  */
 export function nodeVolumeUse({ wanted, presence }: Pick<VolumeState, 'wanted' | 'presence'>): NodeVolumeUse {
   return { wanted: wanted === true, inPods: presence !== 'absent' };

@@ -34,7 +34,7 @@ export interface NodeVolumesComponents {
 
 interface Entry {
   staged: StagedVolume;
-  /** Uses by pods; only pods that want or use the volume are listed. */
+  /** Uses of the volume by pods, with an entry for each pod that wants or may have the volume. */
   readonly users: Map<string, NodeVolumeUse>;
   presence: NodeVolumeState['presence'];
   /** SELinux label with which the volume is staged, or may be; '' without one. */
@@ -71,9 +71,9 @@ export class NodeVolumes {
     const wasWanted = isWanted(entry);
     if (isUse) entry.users.set(user, use);
     else entry.users.delete(user);
-    // Only a pod that wants the volume has its full spec.
+    // Only the request of a pod that wants the volume contains the full spec.
     if (use.wanted) this.#become(entry, staged);
-    // The recorded failure belongs to an operation with a different goal.
+    // If the goal has changed, the recorded failure belongs to the previous goal.
     if (isWanted(entry) !== wasWanted) entry.backOff.forgive();
     this.#step(entry);
   }
@@ -96,7 +96,7 @@ export class NodeVolumes {
     }
   }
 
-  /** Retries operations now that failed with this error code, because its cause may be gone. */
+  /** Retries all operations now whose last failure has this error code, because the cause may be resolved. */
   retryNow(code: VolumeErrorCode): void {
     for (const entry of [...this.#entries.values()]) {
       if (entry.backOff.failure?.code !== code) continue;
@@ -169,7 +169,7 @@ export class NodeVolumes {
     return entry;
   }
 
-  /** Replaces the spec of a volume by the spec that a pod has of it. */
+  /** Replaces the volume's spec by the spec of the pod that wants the volume. */
   #become(entry: Entry, staged: StagedVolume): void {
     const wasAttachable = entry.staged.volume.attachable;
     entry.staged = staged;
@@ -207,7 +207,7 @@ export class NodeVolumes {
     }
   }
 
-  /** Never rejects. */
+  /** Runs one operation of a node volume and records the result. Never rejects. */
   async #run(entry: Entry, step: 'stage' | 'unstage'): Promise<void> {
     const { clock, metrics, logger, onChange } = this.#components;
     const { volume, pluginName, plugin, isBlock } = entry.staged;
@@ -231,7 +231,7 @@ export class NodeVolumes {
     if (signal.aborted) return;
     const durationMs = clock.monotonic() - startedAtMs;
     const result = { succeeded: failure === undefined, durationMs, isMigrated: volume.spec?.isMigrated };
-    // Staging is part of the pod's mount operation, whose metric the mount itself records if it is reached.
+    // A successful staging has no metric of its own: the mount operation of the pod, which follows, records its result.
     if (step === 'unstage') metrics.operation(pluginName, isBlock ? 'unmap_device' : 'unmount_device', result);
     else if (failure !== undefined) metrics.operation(pluginName, isBlock ? 'map_volume' : 'volume_mount', result);
     if (failure !== undefined && step === 'stage') {
@@ -245,7 +245,7 @@ export class NodeVolumes {
       const backOffMs = entry.backOff.failed(failure);
       logger.warn({ err: failure, volume: volume.uniqueName, backOffMs, step }, 'Node volume operation failed');
     } else {
-      // The failed operation is no longer needed.
+      // The operation is no longer needed, so its failure causes no back-off.
       entry.backOff.forgive();
     }
     this.#step(entry);

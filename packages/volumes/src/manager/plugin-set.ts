@@ -4,9 +4,9 @@ import type { VolumeSpec } from './resolved-volume.ts';
 
 /** Port to plugins that come and go while the kubelet runs (upstream: `DynamicPluginProber`). */
 export interface PluginSource {
-  /** Returns the plugins that the last {@link find} has found. */
+  /** Returns the plugins that the last call of {@link find} found. */
   plugins(): readonly VolumePlugin[];
-  /** Looks for plugins. Never rejects. */
+  /** Searches for plugins again. Never rejects. */
   find(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export class PluginSet {
     return this.#fixed.find(supports) ?? this.#more?.plugins().find(supports);
   }
 
-  /** Returns the plugin of a volume. If only a stand-in supports the volume, plugins are searched for first. */
+  /** Returns the plugin of a volume. If only a stand-in supports the volume, new plugins are searched for first. */
   async newest(spec: VolumeSpec): Promise<VolumePlugin | undefined> {
     const known = this.of(spec);
     if (!known?.isStandIn) return known;
@@ -42,7 +42,7 @@ export class PluginSet {
     return this.all().find((plugin) => isOfPlugin(volume, plugin));
   }
 
-  /** Finds plugins that were added or removed. Never rejects. */
+  /** Searches for plugins that were added or removed. Never rejects. */
   async find(): Promise<void> {
     await this.#more?.find();
   }

@@ -5,7 +5,7 @@ import type { NodeVolume, ResolvedVolume, VolumeSpec } from './resolved-volume.t
 
 /** A volume that is ready for containers. */
 export interface MountedVolume {
-  /** Path on the host, of a device for a block volume; '' for an image volume. */
+  /** Path of the volume on the host, or of the device of a block volume; '' for an image volume. */
   readonly hostPath: string;
   /** Whether the runtime mounts the volume from an image. Default: false. */
   readonly isImage?: boolean;
@@ -22,7 +22,7 @@ export interface MountedVolume {
 
 /** State of a volume when it is set up. */
 export interface SetUpState {
-  /** The volume as it is now, if it is ready and set up again; absent for the first set-up. */
+  /** The volume in its current state if it is set up again; absent for the first set-up. */
   readonly ready?: MountedVolume;
   /** Whether a former process left the volume on disk, so that a failure does not prove that the volume is absent. */
   readonly isReconstructed: boolean;
@@ -45,13 +45,16 @@ export interface VolumeMeasurement extends TreeUsage {
 /** Implementation of one volume type. */
 export interface VolumePlugin {
   /**
-   * Upstream's plugin name, for example `kubernetes.io/empty-dir`. Directories below `volumes` use this name in escaped
-   * form.
+   * Name of the plugin in upstream's kubelet, for example `kubernetes.io/empty-dir`. Directories below `volumes` have
+   * this name in escaped form.
    */
   readonly name: string;
-  /** Whether this plugin refuses all its volumes until the right plugin, which may appear later, exists. Default: false. */
+  /** Whether this plugin only refuses volumes until a plugin for them appears. Default: false. */
   readonly isStandIn?: boolean;
-  /** Whether the plugin's volumes are block devices (`volumeMode: Block`), below `volumeDevices`. Default: false. */
+  /**
+   * Whether the plugin's volumes are block devices (`volumeMode: Block`), which are below `volumeDevices`. Default:
+   * false.
+   */
   readonly isBlock?: boolean;
   /** Returns whether the volume is of this type. */
   canSupport(spec: VolumeSpec): boolean;
@@ -83,11 +86,11 @@ export interface VolumePlugin {
    * `RequiresRemount`). Default: never.
    */
   requiresRepublish?(volume: ResolvedVolume): boolean;
-  /** Returns a call of the volume or its node volume that a driver has not answered. */
+  /** Returns a call for the volume or its node volume to which a driver has not responded. */
   unanswered?(podUid: string, directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined;
   /**
-   * Makes the volume ready; its node volume has been staged before. Must do nothing if the volume is ready: it may be
-   * called at each sync of the pod, and after a crash during a previous call.
+   * Makes the volume ready after its node volume was staged. Must do nothing if the volume is ready, because the method
+   * may be called at each sync of the pod, and after a crash during a previous call.
    */
   setUp(
     pod: Pod,
@@ -109,14 +112,14 @@ export interface VolumePlugin {
     formerBytes: bigint,
   ): Promise<void>;
   /**
-   * Removes everything that {@link setUp} created on disk under this name, also if another process called it. Must not
-   * fail if there is nothing. Not called for types that leave nothing in the pod's directory.
-   * @param pod the pod if it is known; an orphaned pod is not
+   * Removes everything that {@link setUp} created on disk under this name, in this or another process. Must not fail if
+   * there is nothing. Not called for types that leave nothing in the pod's directory.
+   * @param pod the pod; `undefined` for an orphaned pod
    */
   tearDown(podUid: string, directoryName: string, signal: AbortSignal, pod?: Pod): Promise<void>;
   /**
-   * Whether {@link usage} asks another program, which has a deadline of its own. Such volumes do not delay the
-   * measurement of volumes that the kubelet measures itself (W6). Default: false.
+   * Whether {@link usage} requests the usage from another program, which has its own deadline. Volumes of such a plugin
+   * do not delay the measurement of volumes that the kubelet measures itself (W6). Default: false.
    */
   readonly measuresElsewhere?: boolean;
   /**
@@ -124,7 +127,7 @@ export interface VolumePlugin {
    * volume of this type is measured. @throws VolumeError, a system error
    */
   usage?(mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<VolumeMeasurement | undefined>;
-  /** Returns whether a directory with this name is the remainder of an interrupted removal. */
+  /** Returns whether a directory with this name belongs to an interrupted removal. */
   isRemoving(directoryName: string): boolean;
 }
 

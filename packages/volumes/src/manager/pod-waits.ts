@@ -3,15 +3,15 @@ import { VolumeError } from '../errors.ts';
 import type { UnsettledVolume, VolumeOutcome } from './volume-outcomes.ts';
 import { timedOut } from './volume-waits.ts';
 
-/** Maximum wait of a pod for an operation that does not finish, in milliseconds. */
+/** Maximum time that a pod waits for an unfinished volume operation, in milliseconds. */
 const WAIT_MS = 123_000;
 
-/** Waits of pods for their volumes. */
+/** Lets pods wait for their volumes, with a time limit. */
 export class PodWaits {
   readonly #clock: Clock;
   /**
-   * By pod: monotonic time of the last event about failed volumes, or else the time at which the pod began to wait for
-   * them.
+   * Monotonic time of the last event about failed volumes, by pod UID. Before the first event: the time at which the
+   * pod began to wait.
    */
   readonly #since = new Map<string, number>();
 
@@ -38,8 +38,8 @@ export class PodWaits {
   }
 
   /**
-   * Returns whether the next event for the pod as a whole must still wait. Each volume gets an event when it fails; the
-   * pod gets one after it has waited for the maximum time.
+   * Returns whether no event for the pod as a whole is due yet. Each failed volume has its own event; the pod gets an
+   * event each time it has waited for the maximum time.
    * @param startMs monotonic time at which the current wait began
    */
   isReported(podUid: string, startMs: number): boolean {

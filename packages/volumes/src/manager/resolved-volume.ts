@@ -13,7 +13,7 @@ export interface VolumeSpec {
   readonly readOnly?: boolean;
   /** Whether the persistent volume is the CSI form of a volume of an in-tree type. Default: false. */
   readonly isMigrated?: boolean;
-  /** The PVC. */
+  /** Namespace and name of the PVC; absent for a volume without a PVC. */
   readonly claim?: { readonly namespace: string; readonly name: string };
 }
 
@@ -28,8 +28,8 @@ export interface NodeVolume {
   /** Whether only one pod may use the volume (`ReadWriteOncePod`). Default: false. */
   readonly exclusive?: boolean;
   /**
-   * Whether a controller attaches the volume to this node before it is staged. Absent for a volume that a former process
-   * left on disk.
+   * Whether a controller attaches the volume to this node before it is staged; absent for a volume that a former
+   * process left on disk.
    */
   readonly attachable?: boolean;
   /** Namespace of the pod that wants the volume, for secrets. */
@@ -51,13 +51,16 @@ export interface ResolvedVolume extends VolumeSpec {
   readonly node?: NodeVolume;
   /** SELinux label with which the volume is mounted; absent without one. */
   readonly selinuxLabel?: string;
-  /** SELinux label of the pod's files, also if volumes of this access mode are not mounted with a label. */
+  /**
+   * SELinux label of the pod's files. Unlike `selinuxLabel`, the label is present even if the volume's access mode
+   * excludes mounts with a label.
+   */
   readonly wantedSelinuxLabel?: string;
 }
 
 /**
- * Returns a volume that belongs to its pod alone, under its own name or that of its persistent volume, for example an
- * `emptyDir`, a projected volume or a host path.
+ * Returns a volume that belongs to its pod alone, such as an `emptyDir`, a projected volume or a host path. The volume
+ * is named after its persistent volume, or else after the pod's volume.
  */
 export function podVolume(spec: VolumeSpec): ResolvedVolume {
   const name = spec.persistent?.metadata.name ?? spec.volume.name;

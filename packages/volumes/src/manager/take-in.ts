@@ -12,7 +12,7 @@ export interface TakeInComponents {
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly takeIn: (podUid: string, volume: VolumeOnDisk) => Promise<void>;
   /**
-   * Registers staged volumes. Called after all pods, but only if all pods could be read, because an unreadable pod may
+   * Registers staged volumes after the volumes of all pods. Not called if a pod could not be read, because that pod may
    * use a staged volume.
    */
   readonly takeInStaged: () => Promise<void>;

@@ -1,7 +1,7 @@
 import type { Clock } from '@node-agent/async';
 import type { UnansweredCall } from './plugin.ts';
 
-/** The calls to helper programs that have not been answered, so that a user can see why a pod waits. */
+/** Records calls to helper programs without a response, so that a user can see why a pod waits. */
 export class UnansweredCalls {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #calls = new Map<string, UnansweredCall>();
@@ -24,7 +24,7 @@ export class UnansweredCalls {
     }
   }
 
-  /** Returns the call of a volume that has not been answered. */
+  /** Returns the call for a volume without a response; `undefined` if there is none. */
   of(key: string): UnansweredCall | undefined {
     return this.#calls.get(key);
   }

@@ -11,7 +11,7 @@ import type { NodeVolume, VolumeSpec } from './resolved-volume.ts';
 import type { VolumeActions } from './volume-entry.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 
-/** Helpers that all volumes share. */
+/** Components that the operations of all volumes share. */
 export interface ActionHelpers {
   readonly subPaths: Pick<SubPathMounts, 'clean'>;
   readonly expander: Pick<VolumeExpander, 'expand'>;
@@ -26,11 +26,13 @@ export interface VolumeOfPod {
   /** Plugin of the volume; `undefined` if this kubelet does not support the type. */
   readonly plugin: VolumePlugin | undefined;
   readonly node?: NodeVolume | undefined;
-  /** Driver of an inline CSI volume whose spec is known. */
+  /** Name of the driver; present only for an inline CSI volume whose spec is known. */
   readonly inlineDriver?: string | undefined;
 }
 
-/** Returns the operations of a volume. They are the plugin's, but `tearDown` unmounts subPaths first. */
+/**
+ * Returns the operations of a volume. The operations are those of the plugin, but `tearDown` unmounts subPaths first.
+ */
 export function volumeActions(
   { subPaths, expander, metrics }: ActionHelpers,
   { podUid, directoryName, plugin, node, inlineDriver }: VolumeOfPod,

@@ -17,7 +17,7 @@ export class VolumeAttachments {
   readonly #source: AttachedVolumes | undefined;
   #reported: Set<string> = new Set();
 
-  /** @param source absent without an API server; no volume is then attached */
+  /** @param source the node's status; `undefined` without an API server, so that no volume counts as attached */
   constructor(source: AttachedVolumes | undefined) {
     this.#source = source;
   }
@@ -27,7 +27,7 @@ export class VolumeAttachments {
     this.#reported = new Set(names);
   }
 
-  /** Records that the volume is no longer in use: its next use must be reported again. */
+  /** Records that a volume is no longer in use, so that its next use must be reported first. */
   released(uniqueName: string): void {
     this.#reported.delete(uniqueName);
   }

@@ -1,6 +1,6 @@
 import type { ReadyVolume, VolumeEntry, VolumeKey } from './volume-entry.ts';
 
-/** The volumes of all pods. */
+/** Registry of the volumes of all pods. */
 export class VolumeEntries {
   readonly #entries = new Map<string, VolumeEntry>();
   readonly #byPod = new Map<string, Map<string, VolumeEntry>>();
@@ -10,12 +10,12 @@ export class VolumeEntries {
     return [...this.#entries.values()];
   }
 
-  /** Returns a pod's volumes. A caller that may remove volumes copies them first. */
+  /** Returns a pod's volumes without copying the list. A caller that may remove volumes must copy the list. */
   of(podUid: string): Iterable<VolumeEntry> {
     return this.#byPod.get(podUid)?.values() ?? [];
   }
 
-  /** Returns the volume with this key; creates it if there is none. */
+  /** Returns the volume with this key, and creates the volume if there is none. */
   getOrAdd(key: VolumeKey, create: () => VolumeEntry): VolumeEntry {
     const { podUid } = key;
     const name = nameOf(key);
@@ -57,7 +57,7 @@ export class VolumeEntries {
   }
 }
 
-/** Returns a volume by a name that its pod uses; `undefined` if it has another name, is not ready or not wanted. */
+/** Returns a ready volume if its pod uses it under this name; otherwise `undefined`. */
 export function readyAs({ wantedAs, wanted, mounted }: VolumeEntry, name: string): ReadyVolume | undefined {
   if (!wanted || mounted === undefined || !wantedAs.has(name)) return undefined;
   return { ...mounted, readOnly: wantedAs.get(name) === true || mounted.readOnly };

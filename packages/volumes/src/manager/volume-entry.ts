@@ -9,7 +9,7 @@ import type { ResolvedVolume } from './resolved-volume.ts';
 import type { CountedVolume } from './volume-metrics.ts';
 import type { VolumeState } from './volume-state.ts';
 
-/** Operations of a volume; each is called again after a failure. */
+/** Operations of a volume. A failed operation is called again. */
 export interface VolumeActions {
   /** Name of the plugin, for metrics; `N/A` if there is none. */
   readonly pluginName: string;
@@ -21,10 +21,10 @@ export interface VolumeActions {
   readonly node?: StagedVolume;
   /** Returns whether a ready volume is set up again at each sync of the pod. */
   republishes(volume: ResolvedVolume): boolean;
-  /** Returns a call of this volume that a driver has not answered; `undefined` if there is none. */
+  /** Returns a call for this volume to which a driver has not responded; `undefined` if there is none. */
   unanswered(): UnansweredCall | undefined;
   setUp(pod: Pod, volume: ResolvedVolume, state: SetUpState, signal: AbortSignal): Promise<MountedVolume>;
-  /** @param pod the pod if it is known */
+  /** Removes the volume from the pod. @param pod the pod if it is known */
   tearDown(signal: AbortSignal, pod: Pod | undefined): Promise<void>;
   /** Expands the ready volume if that is due. If absent, the volume is never expanded. */
   expand?(pod: Pod, volume: ResolvedVolume, mounted: MountedVolume, signal: AbortSignal): Promise<void>;
@@ -35,7 +35,7 @@ export interface VolumeKey {
   readonly podUid: string;
   /** Name of the volume's directories in the pod's directory. */
   readonly directoryName: string;
-  /** Identifier that is unique within the pod, and on disk. */
+  /** Identifier of the volume that is unique within the pod, and among the directories on disk. */
   readonly id: string;
 }
 
@@ -48,35 +48,38 @@ export interface ReadyVolume extends MountedVolume {
 export interface VolumeEntry extends VolumeKey {
   actions: VolumeActions;
   /**
-   * Names by which the pod refers to the volume, with whether that reference is read-only. There are several if the pod
-   * refers to one PVC several times.
+   * Names by which the pod refers to the volume, with whether that reference is read-only. A volume has several names
+   * if the pod refers to one PVC several times.
    */
   readonly wantedAs: Map<string, boolean>;
   wanted: boolean | undefined;
-  /** The newest request for the volume. */
+  /** Newest request of a pod for the volume. */
   request: { readonly pod: Pod; readonly volume: ResolvedVolume } | undefined;
-  /** The pod that is being removed, if it is known. */
+  /** Pod that is being removed; `undefined` if it is not known. */
   removedPod: Pod | undefined;
   /** The pod from which the content was last written, or is being written. */
   filling: Filling | undefined;
   presence: VolumeState['presence'];
-  /** Whether a former process left the volume on disk, and it was not set up since. */
+  /** Whether a former process left the volume on disk and this process has not set it up since. */
   isReconstructed: boolean;
   mounted: ReadyVolume | undefined;
   stale: boolean;
   /** Whether the volume must be expanded. */
   expands: boolean;
   busy: boolean;
-  /** Whether setting up the volume was attempted before. */
+  /** Whether this process has tried before to set up the volume. */
   isTried: boolean;
   readonly backOff: BackOff;
   /** Whether the volume waits until its node volume is staged. */
   waitsForNode: boolean;
   toldFailure: VolumeError | undefined;
   timer: Timer | undefined;
-  /** The state as last counted in the metrics. */
+  /** State of the volume that the metrics currently count. */
   counted: CountedVolume | undefined;
-  /** Called when an operation has finished, or when no operation is due. */
+  /**
+   * Callbacks of waiting callers. The callbacks are called when an operation has finished, and when no operation is
+   * due.
+   */
   readonly waiters: Set<() => void>;
 }
 
@@ -117,7 +120,7 @@ export function namesOf({ wantedAs, wanted, directoryName }: VolumeEntry): reado
 }
 
 /**
- * Returns whether there is nothing to wait for: the volume is in its desired state, or its operation has failed and the
+ * Returns whether callers need not wait for the volume: it is in its desired state, or its operation has failed and the
  * failure was not reset.
  */
 export function isSettled({ wanted, presence, busy }: VolumeEntry, failure: VolumeError | undefined): boolean {

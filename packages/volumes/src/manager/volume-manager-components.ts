@@ -17,7 +17,7 @@ export interface VolumeManagerComponents {
     FileSystem,
     'mkdir' | 'readdir' | 'writeFile' | 'remove' | 'removeAll' | 'realpath' | 'lstat' | 'holdBeneath'
   >;
-  /** Access to file systems that may never answer; subPaths of host paths are resolved through it. */
+  /** File operations on file systems that may hang, for the subPaths of host paths. */
   readonly foreignFiles: SubPathForeignFiles;
   readonly mounter: Mounter;
   readonly paths: PodPaths;
@@ -25,13 +25,11 @@ export interface VolumeManagerComponents {
   readonly plugins: readonly VolumePlugin[];
   /** Plugins that come and go while the kubelet runs. Default: none. */
   readonly morePlugins?: PluginSource;
-  /**
-   * Source of PVCs. Absent without an API server; volumes with a PVC are then refused with a message that names them.
-   */
+  /** Source of PVCs; absent without an API server. If absent, volumes with a PVC are refused. */
   readonly claims?: ClaimSource;
   /**
-   * The node's status in the API server. If absent, volumes that a controller attaches never become ready; no other
-   * volumes need it.
+   * The node's status in the API server. If absent, volumes that a controller attaches never become ready; all other
+   * volumes are not affected.
    */
   readonly attachments?: AttachedVolumes;
   /** Default: the system clock. */
@@ -51,7 +49,7 @@ export interface VolumeManagerComponents {
 export interface VolumeManagerOptions {
   /** SELinux on this node. If absent, volumes are mounted without SELinux labels. */
   readonly selinux?: SelinuxSettings;
-  /** Returns whether the pod's runtime supports recursive read-only mounts (KEP-3857). Default: no pod's does. */
+  /** Returns whether the runtime of a pod supports recursive read-only mounts (KEP-3857). Default: returns false. */
   readonly supportsRecursiveReadOnly?: (pod: Pod) => boolean;
 }
 

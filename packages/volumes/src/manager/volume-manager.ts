@@ -32,7 +32,7 @@ import { VolumeResolver } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
 import { callText, type VolumeWait } from './volume-waits.ts';
 
-/** Maximum duration of finding out why a volume is not attached, in milliseconds (`csiTimeout`). */
+/** Maximum time to determine why a volume is not attached, in milliseconds (`csiTimeout`). */
 const LIMIT_CHECK_MS = 120_000;
 
 /**
@@ -53,7 +53,7 @@ export class VolumeManager {
   readonly #directories: PodDirectories;
   readonly #attachments: VolumeAttachments;
   readonly #waits: PodWaits;
-  /** Whether all volumes of a former process are registered. */
+  /** Whether all volumes that a former process left are registered. */
   #isTakenIn = false;
   readonly #life = new AbortController();
   readonly #startOnce = new StartOnce('VolumeManager');
@@ -105,7 +105,7 @@ export class VolumeManager {
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
-    // `takeIn` never rejects. Shutdown must not wait for a disk that hangs.
+    // The promise of `takeIn` never rejects, and is not awaited, because shutdown must not wait for a disk that hangs.
     void this.#leftovers.takeIn(signal).then(() => {
       this.#isTakenIn = true;
       this.#components.onVolumesInUseChanged?.();
@@ -116,8 +116,8 @@ export class VolumeManager {
   }
 
   /**
-   * Returns one message for each volume of the pod that this kubelet does not support. A pod with any of them cannot run
-   * here.
+   * Returns one message for each volume of the pod that this kubelet does not support. A pod with such a volume cannot
+   * run here.
    */
   unsupported(pod: Pod): readonly string[] {
     const volumes = mountedVolumes(pod).map((volume) => this.#resolver.unsupported(pod, volume));
@@ -143,7 +143,7 @@ export class VolumeManager {
     const { uid } = pod.metadata;
     const startMs = this.#components.clock.monotonic();
     const volumes = mountedVolumes(pod);
-    /** Volumes whose identity could not be determined. */
+    /** Names of volumes whose identity could not be determined. */
     const unknown = new Set<string>();
     const outcomes = await this.#waits.inTime(
       signal,
@@ -211,7 +211,10 @@ export class VolumeManager {
     this.#operations.retryNow('DriverNotFound');
   }
 
-  /** Returns the waits of a pod's volumes, for explanations. Only unfinished operations are listed. */
+  /**
+   * Returns the volume operations for which a pod waits, to explain the pod's state. Finished operations are not
+   * included.
+   */
   volumeWaits(podUid: string): readonly VolumeWait[] {
     const { clock } = this.#components;
     const nowMs = clock.monotonic();
@@ -298,7 +301,10 @@ export class VolumeManager {
     await this.#directories.removeOrphans(isKnown, signal);
   }
 
-  /** Returns false if the API server or the driver does not answer in time. */
+  /**
+   * Returns whether a volume cannot be attached because the node has too many; false if the API server or the driver
+   * does not respond in time.
+   */
   async #isAttachLimitExceeded(uid: string, signal: AbortSignal): Promise<boolean> {
     const isExceeded = (linked: AbortSignal): Promise<boolean> => this.#operations.isAttachLimitExceeded(uid, linked);
     return await withTimeout(this.#components.clock, LIMIT_CHECK_MS, isExceeded, signal).catch(() => {

@@ -27,7 +27,7 @@ export interface CountedVolume {
   readonly plugin: string;
   /** Whether the pod wants the volume. */
   readonly isWanted: boolean;
-  /** Whether any part of the volume exists, or may exist. */
+  /** Whether any part of the volume exists or may exist on this node. */
   readonly isThere: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface CountedVolume {
 export class VolumeMetrics {
   readonly #durations: Histogram<'volume_plugin' | 'operation_name' | 'status' | 'migrated'>;
   readonly #volumes: Gauge<'plugin_name' | 'state'>;
-  /** Counts by plugin. */
+  /** Number of desired and of existing volumes, by plugin. */
   readonly #counts = new Map<string, readonly [desired: number, actual: number]>();
   readonly #reconstructions: Counter;
   readonly #reconstructionErrors: Counter;
@@ -62,7 +62,7 @@ export class VolumeMetrics {
     });
   }
 
-  /** Counts a volume of a former process that was found on disk. @param succeeded whether it could be registered */
+  /** Counts a volume on disk that a former process left. @param succeeded whether the volume could be registered */
   reconstructed(succeeded: boolean): void {
     this.#reconstructions.inc({});
     if (!succeeded) this.#reconstructionErrors.inc({});
@@ -79,8 +79,8 @@ export class VolumeMetrics {
   }
 
   /**
-   * Records that a volume is attached to this node, or need not be. Upstream reads the Node object and the PVC for that
-   * (`GenerateVerifyControllerAttachedVolumeFunc`); here both are known.
+   * Records that a volume is attached to this node, or need not be. The duration is 0, because the Node object and the
+   * PVC are already known; upstream reads them for this step (`GenerateVerifyControllerAttachedVolumeFunc`).
    */
   attached(plugin: string, isMigrated: boolean | undefined): void {
     this.operation(plugin, 'verify_controller_attached_volume', { succeeded: true, durationMs: 0, isMigrated });

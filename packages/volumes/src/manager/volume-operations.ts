@@ -33,7 +33,7 @@ export interface VolumeOperationsComponents {
     error: VolumeError,
     step: 'setUp' | 'stage' | 'expand',
   ) => void;
-  /** Called when a volume became ready and no caller waits for it any more. */
+  /** Called when a volume became ready after all callers have stopped waiting for it. */
   readonly onReady: (podUid: string) => void;
 }
 
@@ -57,7 +57,7 @@ export class VolumeOperations {
     this.#runner = new VolumeRunner({ ...components, nodes: this.#nodes, onUse: (entry) => this.#noteUse(entry) });
   }
 
-  /** Requests a volume with up-to-date content. */
+  /** Records that a pod wants a volume with up-to-date content. */
   want(pod: Pod, volume: ResolvedVolume, id: string, actions: VolumeActions): void {
     const key = { podUid: pod.metadata.uid, directoryName: volume.directoryName, id };
     const entry = this.#entry(key, actions, 'absent');
@@ -74,7 +74,7 @@ export class VolumeOperations {
     this.#step(this.#entry(key, actions, 'uncertain'));
   }
 
-  /** Registers a node volume that is staged, or may be, whether or not a pod uses it. */
+  /** Registers a node volume that is staged or may be staged. The volume need not be used by any pod. */
   foundStaged(staged: StagedVolume): void {
     this.#nodes.found(staged);
   }
@@ -106,8 +106,8 @@ export class VolumeOperations {
   }
 
   /**
-   * Sets a ready volume up again if its type requires that at each sync of the pod. Its identity need not be determined
-   * again. @returns whether the volume is ready
+   * Sets a ready volume up again if its type requires that at each sync of the pod. The volume is not resolved again.
+   * @returns whether the volume is ready
    */
   renew(pod: Pod, name: string): boolean {
     for (const entry of this.#components.entries.of(pod.metadata.uid)) {
@@ -132,7 +132,7 @@ export class VolumeOperations {
     return undefined;
   }
 
-  /** Expands a ready volume, which a controller has expanded. */
+  /** Records that a ready volume must be expanded on this node, because a controller has expanded it. */
   expand(podUid: string, name: string): void {
     for (const entry of [...this.#components.entries.of(podUid)]) {
       if (readyAs(entry, name) === undefined || entry.actions.expand === undefined) continue;
@@ -146,7 +146,7 @@ export class VolumeOperations {
     this.#nodes.attachmentsChanged();
   }
 
-  /** Retries operations now that failed with this error code, because its cause may be gone. */
+  /** Retries all operations now whose last failure has this error code, because the cause may be resolved. */
   retryNow(code: VolumeErrorCode): void {
     this.#nodes.retryNow(code);
     for (const entry of this.#components.entries.all()) {
@@ -193,7 +193,10 @@ export class VolumeOperations {
     this.#step(entry);
   }
 
-  /** Sets the goal and resets the back-off, because the recorded failure belongs to the former goal. */
+  /**
+   * Sets whether the volume is wanted, and resets the back-off, because the recorded failure belongs to the previous
+   * goal.
+   */
   #begin(entry: VolumeEntry, wanted: boolean): void {
     entry.backOff.forgive();
     entry.wanted = wanted;
@@ -225,7 +228,7 @@ export class VolumeOperations {
     if (this.#outcomes.isSettled(entry)) for (const wake of [...entry.waiters]) wake();
   }
 
-  /** Never rejects. */
+  /** Runs one step of a volume and then the next one that is due. Never rejects. */
   async #run(entry: VolumeEntry, step: RunningStep): Promise<void> {
     await this.#runner.run(entry, step, this.#life.signal);
     this.#step(entry);
@@ -236,13 +239,13 @@ export class VolumeOperations {
     return this.#nodes.isStaged(node.volume.uniqueName) ? 'staged' : 'notStaged';
   }
 
-  /** Reports the use of the node volume: before anything is mounted for the pod, and after everything is unmounted. */
+  /** Reports the pod's use of the node volume, both before the first mount for the pod and after the last unmount. */
   #noteUse(entry: VolumeEntry): void {
     const { node } = entry.actions;
     if (node !== undefined) this.#nodes.note(node, nameOf(entry), nodeVolumeUse(entry));
   }
 
-  /** Reports a staging failure, once for each waiting pod. */
+  /** Calls `onFailure` for a staging failure, once for each pod that waits for the volume. */
   #tellStageFailure(entry: VolumeEntry): void {
     const { failure } = this.#outcomes.lastFailure(entry);
     const { request, toldFailure } = entry;

@@ -6,7 +6,7 @@ import type { UnansweredCall } from './plugin.ts';
 import type { VolumeEntries } from './volume-entries.ts';
 import { isSettled, namesOf, type VolumeEntry } from './volume-entry.ts';
 
-/** State of a volume after the first attempt of its operation. */
+/** Result of a volume's operation: the volume is in its desired state, or an attempt has failed. */
 export interface VolumeOutcome {
   readonly name: string;
   /** Reason why the volume is not in its desired state; `undefined` if it is. */
@@ -19,7 +19,7 @@ export interface UnsettledVolume {
   readonly name: string;
   /** Whether the volume waits for a controller to attach it. */
   readonly isUnattached: boolean;
-  /** The call that a driver has not answered, if there is one. */
+  /** Call to which a driver has not responded; `undefined` if there is none. */
   readonly unanswered: UnansweredCall | undefined;
 }
 
@@ -37,7 +37,7 @@ export class VolumeOutcomes {
     this.#components = components;
   }
 
-  /** Returns whether there is nothing to wait for. */
+  /** Returns whether callers need not wait for the volume. */
   isSettled(entry: VolumeEntry): boolean {
     return isSettled(entry, this.lastFailure(entry).failure);
   }
@@ -65,8 +65,8 @@ export class VolumeOutcomes {
   }
 
   /**
-   * Returns whether a volume of the pod waits to be attached, and cannot be because the node has as many volumes as it
-   * can have. @throws the signal's reason
+   * Returns whether a volume of the pod cannot be attached because the node already has the maximum number of volumes.
+   * @throws the signal's reason
    */
   async isAttachLimitExceeded(podUid: string, signal: AbortSignal): Promise<boolean> {
     const { entries, nodes } = this.#components;
@@ -79,12 +79,13 @@ export class VolumeOutcomes {
   }
 
   /**
-   * Waits until each volume of a pod is ready, gone or failed. Content updates are not awaited.
+   * Waits until each volume of a pod is ready, removed or failed. Content updates are not awaited.
    * @throws the signal's reason
    */
   async settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
     const entries = [...this.#components.entries.of(podUid)];
-    // A failed volume may be retried again while others are awaited. It has no result until that operation has finished.
+    // A failed volume may be retried again while other volumes are awaited. A volume that is being retried has no
+    // result until its operation has finished.
     while (!entries.every((entry) => this.isSettled(entry))) await this.#wait(entries, signal);
     signal.throwIfAborted();
     return entries.flatMap((entry) => {
@@ -94,7 +95,7 @@ export class VolumeOutcomes {
     });
   }
 
-  /** Waits for all volumes with one listener on the signal: a pod may have thousands. */
+  /** Waits for all volumes with a single listener on the signal, because a pod may have thousands of volumes. */
   async #wait(entries: readonly VolumeEntry[], signal: AbortSignal): Promise<void> {
     const waiting = new Map<VolumeEntry, () => void>();
     const { promise: ended, resolve } = Promise.withResolvers<void>();

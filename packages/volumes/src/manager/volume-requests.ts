@@ -12,11 +12,11 @@ export interface VolumeRequestsComponents {
   readonly operations: Pick<VolumeOperations, 'renew' | 'want'>;
   readonly sizes: Pick<SizeComparisons, 'compare'>;
   readonly helpers: ActionHelpers;
-  /** Aborted when the volume manager stops. */
+  /** Signal that is aborted when the volume manager stops. */
   readonly life: AbortSignal;
 }
 
-/** Requests the volumes that pods want. */
+/** Resolves and requests the volumes of pods. */
 export class VolumeRequests {
   readonly #components: VolumeRequestsComponents;
 

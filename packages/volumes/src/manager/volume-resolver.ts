@@ -21,8 +21,8 @@ export interface TypedVolume {
 }
 
 /**
- * Returns an identifier of the volume that is unique within its pod; it contains the volume's directory if there is
- * one.
+ * Returns an identifier of the volume that is unique within its pod. If the volume has a directory, the identifier is
+ * derived from it.
  */
 export function volumeId({ plugin, resolved: { directoryName, persistent, node } }: TypedVolume): string {
   if (plugin?.isBlock) {
@@ -30,7 +30,8 @@ export function volumeId({ plugin, resolved: { directoryName, persistent, node }
     return idOnDisk({ plugin: name, name: directoryName, isBlock: true, isDirectory: false });
   }
   const type = plugin === undefined ? '' : escapePluginName(plugin.name);
-  // A pod's own volume and a persistent volume may have the same name; neither has a directory here.
+  // A pod's own volume and a persistent volume may have the same name, so persistent volumes without a directory get
+  // their own prefix.
   return persistent && !node ? `${type}/persistent/${directoryName}` : `${type}/${directoryName}`;
 }
 
@@ -39,19 +40,21 @@ export interface VolumeResolverComponents {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly plugins: Pick<PluginSet, 'of' | 'newest'>;
   readonly claims?: ClaimSource | undefined;
-  /** SELinux labels of volumes. Absent on a node without SELinux. */
+  /** Determines the SELinux labels of volumes; absent on a node without SELinux. */
   readonly labels?: Pick<SelinuxLabels, 'labelled'> | undefined;
   /**
-   * Called when the volume's identity is known but this node cannot use it. Upstream sends a separate event for a
-   * refused volume.
+   * Called when the volume's identity is known but this node cannot use it. The caller sends an event for the volume,
+   * as upstream does.
    */
   readonly onRefused: (pod: Pod, error: VolumeError) => void;
 }
 
-/** Error codes of volumes whose identity is known. */
+/** Error codes of volumes whose identity is known but which this node cannot use. */
 const REFUSALS: ReadonlySet<VolumeErrorCode> = new Set(['WrongNode', 'UnsupportedMount']);
 
-/** Returns whether the identity of the failed volume is known; an event was then sent for it. */
+/**
+ * Returns whether the failed volume is known but cannot be used on this node, so that an event was already sent for it.
+ */
 export function isRefusal({ code }: VolumeError): boolean {
   return REFUSALS.has(code);
 }
@@ -63,7 +66,7 @@ export function isRefusal({ code }: VolumeError): boolean {
  */
 export class VolumeResolver {
   readonly #components: VolumeResolverComponents;
-  /** Absent without a claim source; volumes with a PVC are then an unsupported type. */
+  /** Resolves PVCs; `undefined` without a source of PVCs, so that volumes with a PVC are not supported. */
   readonly #claims: Claims | undefined;
   readonly #backOffs = new Map<string, Map<string, BackOff>>();
 
@@ -73,8 +76,8 @@ export class VolumeResolver {
   }
 
   /**
-   * Returns why this kubelet does not support a volume, if the pod's spec alone shows it. For a volume with a PVC, more
-   * is known when the PVC has been read.
+   * Returns why this kubelet does not support a volume, if the pod's spec alone shows it. A volume with a PVC is
+   * checked further when the PVC has been read.
    */
   unsupported(pod: Pod, volume: Volume): string | undefined {
     const spec = this.#inlineSpec(pod, volume);
@@ -131,7 +134,10 @@ export class VolumeResolver {
     return this.#components.plugins.of(spec);
   }
 
-  /** Returns `undefined` if the spec is not known from the pod, or cannot be determined, which `resolve` reports. */
+  /**
+   * Returns the spec of a volume without a PVC. Returns `undefined` for a volume with a PVC, and for an error, which
+   * `resolve` reports.
+   */
   #inlineSpec(pod: Pod, volume: Volume): VolumeSpec | undefined {
     if (this.#claims !== undefined && claimOf(pod, volume) !== undefined) return undefined;
     try {
@@ -147,7 +153,10 @@ function failureOf({ failure, retryAtMs }: BackOff): VolumeError {
   return new VolumeError(code, message, failure, { retryAtMs });
 }
 
-/** @throws VolumeError `UnsupportedVolume`, `UnsupportedMount` */
+/**
+ * Checks that this kubelet supports the persistent volume's type and mount options. @throws VolumeError
+ * `UnsupportedVolume`, `UnsupportedMount`
+ */
 function checkPersistentVolume({ persistent }: VolumeSpec, plugin: VolumePlugin | undefined): void {
   if (persistent === undefined) return;
   const { name = '' } = persistent.metadata;

@@ -35,12 +35,12 @@ export class VolumeRunner {
     this.#components = components;
   }
 
-  /** Never rejects. If the signal is aborted during the operation, the result is not recorded. */
+  /** Runs one step of a volume. Never rejects. If the signal is aborted during the step, its result is not recorded. */
   async run(entry: VolumeEntry, step: RunningStep, signal: AbortSignal): Promise<void> {
     const { clock, metrics } = this.#components;
     const startedAtMs = clock.monotonic();
     entry.busy = true;
-    // Changes from here on are not covered by this operation.
+    // The marks are reset before the step, so that a change during the step causes another step.
     if (step === 'expand') entry.expands = false;
     else entry.stale = false;
     let failure: VolumeError | undefined;
@@ -82,7 +82,7 @@ export class VolumeRunner {
     const state = { isReconstructed, ...(presence === 'ready' && mounted && { ready: mounted }) };
     try {
       const mountedNow = await actions.setUp(pod, volume, state, signal);
-      // The volume is in use from here on. It becomes ready only after an expansion that is due.
+      // The volume is now mounted, but it becomes ready only after an expansion that is due.
       if (presence !== 'ready' && actions.expand) await actions.expand(pod, volume, mountedNow, signal);
       entry.mounted = { ...mountedNow, resolved: volume };
     } catch (error) {
@@ -99,7 +99,7 @@ export class VolumeRunner {
     const { logger, onFailure } = this.#components;
     const { request, podUid, directoryName, wanted, backOff } = entry;
     if (step !== 'tearDown' && request !== undefined) onFailure(request.pod, request.volume, failure, step);
-    // The failed operation is no longer needed.
+    // The operation is no longer needed, so its failure causes no back-off.
     if ((step !== 'tearDown') !== (wanted === true)) {
       backOff.forgive();
       return;
@@ -124,7 +124,7 @@ async function tearDown(entry: VolumeEntry, signal: AbortSignal): Promise<void> 
   entry.presence = 'absent';
 }
 
-/** Returns upstream's name of an operation. */
+/** Returns the name of an operation in upstream's metrics. */
 function operationOf(step: RunningStep, isBlock = false): VolumeOperation {
   if (step === 'expand') return 'volume_fs_resize';
   if (step === 'setUp') return isBlock ? 'map_volume' : 'volume_mount';

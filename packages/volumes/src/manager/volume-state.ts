@@ -35,7 +35,7 @@ export interface VolumeState {
 /** Next operation of a volume. */
 export type VolumeStep = 'stage' | 'setUp' | 'expand' | 'tearDown' | 'forget' | 'wait' | 'none';
 
-/** Implements the table of {@link VolumeState}. `wait`: the step is due at `retryAtMs`. */
+/** Implements the table of {@link VolumeState}. `wait` means: the next step is not due before `retryAtMs`. */
 export function nextVolumeStep(state: VolumeState, nowMs: number): VolumeStep {
   if (state.busy) return 'none';
   const step = dueStep(state);

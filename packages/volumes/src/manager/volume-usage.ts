@@ -18,13 +18,13 @@ export interface VolumeUsage {
   /** Allocated bytes. */
   readonly usedBytes: number;
   readonly inodesUsed: number;
-  /** Whether the whole volume was counted; if false, the real usage is larger. */
+  /** Whether the whole volume was measured; if false, the real usage is larger than the reported usage. */
   readonly complete: boolean;
   /** The `sizeLimit` of an emptyDir, if it has one. */
   readonly limitBytes?: number;
   /** The PVC of the volume. */
   readonly claim?: { readonly namespace: string; readonly name: string };
-  /** Whether the volume's driver reports a problem of the volume; absent if the driver reports nothing. */
+  /** Whether the volume's driver reports an abnormal condition; absent if the driver reports no condition. */
   readonly abnormal?: boolean;
   /** The file system of the volume. */
   readonly fileSystem: TreeUsage['fileSystem'];
@@ -102,7 +102,10 @@ export class VolumeUsages {
     }
   }
 
-  /** Sends an event at each measurement, as upstream does (`pkg/kubelet/server/stats/volume_stat_calculator.go`). */
+  /**
+   * Sends an event for a volume with an abnormal condition, at each measurement as upstream does
+   * (`pkg/kubelet/server/stats/volume_stat_calculator.go`).
+   */
   #tellAbnormal(pod: Pod, volume: string, message: string): void {
     const { recorder } = this.#components;
     const text = `Volume ${volume}: ${message}`;
@@ -118,14 +121,17 @@ export class VolumeUsages {
     if (known !== undefined) return known;
     const measuring = isElsewhere ? measure() : this.#places.run(measure);
     const usage = measuring.finally(() => this.#underWay.delete(hostPath));
-    // Prevents an unhandled rejection if all callers have stopped waiting.
+    // This handler prevents an unhandled rejection if all callers have stopped waiting.
     usage.catch(() => undefined);
     this.#underWay.set(hostPath, usage);
     return usage;
   }
 }
 
-/** Volumes that count as local ephemeral storage are on the disk (`IsLocalEphemeralVolume` of `pkg/volume/util`). */
+/**
+ * Returns the medium of a volume: `disk` if its usage counts as local ephemeral storage (`IsLocalEphemeralVolume` of
+ * `pkg/volume/util`), otherwise `memory`.
+ */
 function mediumOf({ emptyDir, configMap }: Volume): VolumeUsage['medium'] {
   return (emptyDir !== undefined && !emptyDir.medium) || configMap !== undefined ? 'disk' : 'memory';
 }

@@ -4,7 +4,9 @@ import type { UnansweredCall } from './plugin.ts';
 export interface VolumeWait {
   /** Name of the volume in the pod. */
   readonly volume: string;
-  /** Description: `NodeStageVolume of driver hostpath.csi.k8s.io has not answered for 42 s`. */
+  /**
+   * Description of the operation, such as `NodeStageVolume of driver hostpath.csi.k8s.io has not answered for 42 s`.
+   */
   readonly what: string;
   /** Start of the wait, in milliseconds since the Unix epoch; absent if unknown. */
   readonly sinceMs?: number;
@@ -15,7 +17,7 @@ export function callText({ what, sinceMs }: UnansweredCall, nowMs: number): stri
   return `${what} has not answered for ${Math.floor((nowMs - sinceMs) / 1000)} s`;
 }
 
-/** Returns the error message of a volume whose operation did not finish in time. */
+/** Returns the error message for a volume whose operation did not finish in time. */
 export function timedOut(unanswered: UnansweredCall | undefined, nowMs: number): string {
   const deadline = 'context deadline exceeded';
   return unanswered === undefined ? deadline : `${deadline}: ${callText(unanswered, nowMs)}`;

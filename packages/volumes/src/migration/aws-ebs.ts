@@ -23,7 +23,7 @@ function translate({ volumeID, readOnly = false, fsType = '', partition = 0 }: S
   return { driver: DRIVER, volumeHandle, readOnly, fsType, volumeAttributes: { partition: `${partition}` } };
 }
 
-/** Returns the disk's ID of `aws://ZONE/ID`, or of an ID alone. @throws Error */
+/** Returns the disk ID in a volume ID of the form `aws://ZONE/ID` or `ID`. @throws Error */
 function diskId(text: string): string {
   if (!text.startsWith('aws://')) return text;
   const [path = ''] = text.slice('aws://'.length).split(/[?#]/);

@@ -6,7 +6,7 @@ const MANAGED = 'Managed';
 
 type Source = NonNullable<Volume['azureDisk']>;
 
-/** Translates managed disks of Azure. Disks of other kinds have no driver. */
+/** Translates managed disks of Azure to the CSI driver, which does not support unmanaged disks. */
 export const azureDisk: InTreeType = {
   field: 'azureDisk',
   inline({ azureDisk: source }) {
@@ -22,7 +22,7 @@ export const azureDisk: InTreeType = {
   },
 };
 
-/** @throws Error */
+/** Returns the CSI source of a managed disk. @throws Error if the disk is not managed */
 function translate(
   { kind, diskURI, readOnly = false, fsType }: Source,
   cachingMode: string | undefined,

@@ -40,7 +40,8 @@ function translate({
   volumeName,
   resourceGroup,
 }: Share): CsiVolumeSource {
-  // A secret that another program created may have another name. Then the name of the secret is used as the account.
+  // The secret's name usually contains the storage account. If the name does not contain the account, the whole name is
+  // used as the account.
   const account = /azure-storage-account-(.+)-secret/.exec(secretName)?.[1] ?? secretName;
   return {
     ...{ driver: DRIVER, readOnly, volumeAttributes: { sharename: shareName } },

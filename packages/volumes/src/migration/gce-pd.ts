@@ -23,7 +23,9 @@ export const gcePd: InTreeType = {
     const source = volume.spec?.gcePersistentDisk;
     return source && translate(source, placeOf(volume));
   },
-  /** The in-tree plugin never checked the modes; the driver refuses those that a disk cannot have. */
+  /**
+   * Returns one access mode that a disk can have, because the driver, unlike the in-tree plugin, refuses other modes.
+   */
   accessModes(modes) {
     const isReadOnly = modes.includes('ReadOnlyMany');
     const isWritten = modes.includes('ReadWriteOnce') || modes.includes('ReadWriteMany');
@@ -37,7 +39,7 @@ function translate({ pdName, readOnly = false, fsType = '', partition = 0 }: Sou
   return { driver: DRIVER, volumeHandle, readOnly, fsType, volumeAttributes };
 }
 
-/** Returns the zone, or the region, of a disk, as its labels name it. @throws Error */
+/** Returns the zone of a disk or, if its labels name several zones, their region. @throws Error */
 function placeOf({ metadata: { labels = {} } }: PersistentVolumeData): string {
   const zones = zonesOf(labels[BETA_ZONE] || labels[ZONE] || '');
   if (zones.length > 1) return `regions/${regionOf(zones)}`;

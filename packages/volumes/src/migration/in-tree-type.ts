@@ -16,7 +16,10 @@ type InTreeField =
 
 /** CSI form of a volume that a pod declares inline. */
 interface InlineForm {
-  /** Name of the persistent volume; unique for each disk, because the volume is shared by its name. */
+  /**
+   * Name of the persistent volume. The name must be unique for each disk, because pods that use a disk share one volume
+   * of this name.
+   */
   readonly name: string;
   readonly csi: CsiVolumeSource;
   readonly accessMode: string;
@@ -25,7 +28,7 @@ interface InlineForm {
 /** Labels with which a CSI driver names the zones and regions of its volumes. */
 export interface TopologyKeys {
   readonly zone: string;
-  /** If absent, the label of the API is used. */
+  /** Label for the region. Default: the label of the Kubernetes API. */
   readonly region?: string;
 }
 
@@ -38,7 +41,7 @@ export interface InTreeType {
   /** @param namespace namespace of the pod */
   inline(volume: Volume, namespace: string): InlineForm | undefined;
   persistent(volume: PersistentVolumeData): CsiVolumeSource | undefined;
-  /** If absent, the node affinity of persistent volumes stays as it is. */
+  /** Labels of the driver. If absent, the node affinity of persistent volumes is not changed. */
   readonly topology?: TopologyKeys;
   /** Returns the access modes that the driver supports. If this method is absent, access modes are not changed. */
   accessModes?(modes: readonly string[]): readonly string[];

@@ -7,7 +7,10 @@ const SECRET_NAMESPACE = 'openstorage.io/auth-secret-namespace';
 
 type Source = NonNullable<Volume['portworxVolume']>;
 
-/** Translates volumes of Portworx. Annotations of a persistent volume name the secret of all calls. */
+/**
+ * Translates volumes of Portworx. Annotations of a persistent volume name the secret that is used for all calls of the
+ * driver.
+ */
 export const portworx: InTreeType = {
   field: 'portworxVolume',
   inline({ portworxVolume: source }) {

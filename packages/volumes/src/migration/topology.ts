@@ -1,7 +1,7 @@
 import type { PersistentVolumeData } from '../claims/claim-source.ts';
 import type { TopologyKeys } from './in-tree-type.ts';
 
-/** Label of the API for a zone. */
+/** Label of the Kubernetes API for a zone. */
 export const ZONE = 'topology.kubernetes.io/zone';
 /** Older label for a zone. */
 export const BETA_ZONE = 'failure-domain.beta.kubernetes.io/zone';
@@ -13,15 +13,15 @@ const DELIMITER = '__';
 type NodeAffinity = NonNullable<PersistentVolumeData['spec']>['nodeAffinity'];
 type Terms = NonNullable<NonNullable<NodeAffinity>['required']>['nodeSelectorTerms'];
 
-/** Returns the zones in a label. */
+/** Returns the zones in the value of a label. */
 export function zonesOf(label: string): readonly string[] {
   return label.split(DELIMITER);
 }
 
 /**
- * Returns the node affinity of a persistent volume with the labels of its CSI driver in place of the API's. Without an
- * affinity, it is made of the volume's labels (`translateTopologyFromInTreeToCSI`,
- * `translateTopologyFromInTreevSphereToCSI`).
+ * Returns the node affinity of a persistent volume, with the API's zone and region labels replaced by those of the CSI
+ * driver. If the volume has no affinity, the affinity is derived from the volume's labels
+ * (`translateTopologyFromInTreeToCSI`, `translateTopologyFromInTreevSphereToCSI`).
  */
 export function csiAffinity({ metadata, spec }: PersistentVolumeData, keys: TopologyKeys): NodeAffinity {
   const { labels = {} } = metadata;
@@ -37,16 +37,16 @@ export function csiAffinity({ metadata, spec }: PersistentVolumeData, keys: Topo
   return translated.length === 0 ? spec?.nodeAffinity : { required: { nodeSelectorTerms: translated } };
 }
 
-/**
- * Returns the zones in a label. A driver that also has regions uses the label's text as one value, even if the text names
- * several zones.
- */
+/** Returns the zones in the value of a label. For a driver with a region label, the whole value counts as one zone. */
 function splitZones(label: string | undefined, { region }: TopologyKeys): readonly string[] {
   if (label === undefined) return [];
   return region === undefined ? zonesOf(label) : [label];
 }
 
-/** Renames the key of a topology. If no term has values for the key, the given values are required in all terms. */
+/**
+ * Replaces the key `from` by `to` in all terms. If no term has values for `from`, a requirement with the values
+ * `otherwise` is added to all terms.
+ */
 function moved(terms: Terms, from: string, to: string, otherwise: readonly string[]): Terms {
   const expressions = terms.flatMap(({ matchExpressions = [] }) => matchExpressions);
   if (expressions.some(({ key, values = [] }) => key === from && values.length > 0)) {

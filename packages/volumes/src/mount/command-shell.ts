@@ -18,15 +18,18 @@ export interface RunOptions {
   readonly alwaysTells?: boolean;
   /**
    * The object that the command acts on, for example a path. While a killed command with the same subject has not
-   * exited, no other command of this subject is run. Otherwise one hanging file system would use up the number of
-   * commands that may hang.
+   * exited, no other command with this subject is run. Otherwise retries on one hanging file system would exhaust
+   * `maxAbandoned`.
    */
   readonly subject?: string | undefined;
   /** Size of the output, in bytes, above which the command is killed and fails. Default: longer output is cut. */
   readonly maxOutputBytes?: number | undefined;
 }
 
-/** Maximum length of a part of the output, which is written atomically with its prefix; longer output is cut here. */
+/**
+ * Maximum length of one line with output of a command: longer lines would not be written atomically, so longer output
+ * is split.
+ */
 const PART_BYTES = 3900;
 
 type Shell = ChildProcessByStdio<Writable, Readable, null>;
@@ -42,8 +45,8 @@ export interface CommandShellOptions {
   /** Number of killed commands that have not exited at which further commands are refused. Default: 16. */
   readonly maxAbandoned?: number;
   /**
-   * Whether the children of a killed command are killed, too: mount(8) starts a helper for a network file system. Each
-   * command is then started by setsid(1). Default: false.
+   * Whether the children of a killed command are killed, too: mount(8) starts a helper for a network file system. If
+   * true, each command is started by setsid(1). Default: false.
    */
   readonly killsChildren?: boolean;
 }
@@ -53,7 +56,7 @@ interface Waiting {
   pid: string | undefined;
   readonly subject: string | undefined;
   readonly maxOutputBytes: number | undefined;
-  /** Parts of the output, one character per byte. */
+  /** Parts of the output, decoded as Latin 1: one character per byte. */
   readonly parts: string[];
   outputBytes: number;
   readonly resolve: (result: CommandResult) => void;
@@ -73,7 +76,7 @@ export class CommandShell {
   readonly #killsChildren: boolean;
   readonly #maxAbandoned: number;
   readonly #waiting = new Map<string, Waiting>();
-  /** Killed commands that have not exited, by command id. */
+  /** Killed commands that have not exited yet, by command id. */
   readonly #abandoned = new Map<string, Waiting>();
   #shell: Shell | undefined;
   #count = 0;
@@ -101,7 +104,7 @@ export class CommandShell {
     { alwaysTells = false, subject, maxOutputBytes }: RunOptions = {},
   ): Promise<CommandResult> {
     signal.throwIfAborted();
-    // A shell would leave the character out and run another command.
+    // The shell would drop a null character and thus run a different command.
     if ([command, ...args].some((argument) => argument.includes('\0'))) {
       throw new Error(`an argument of ${command} contains a null character`);
     }
@@ -134,7 +137,7 @@ export class CommandShell {
       timer.cancel();
       signal.removeEventListener('abort', onAbort);
       this.#waiting.delete(id);
-      // Without pending commands, the shell must not keep this process alive.
+      // While no command is pending, the shell must not keep this process alive.
       if (this.#waiting.size === 0) hold(shell, false);
     }
   }
@@ -143,20 +146,21 @@ export class CommandShell {
     if (this.#shell !== undefined) return this.#shell;
     const shell = spawn('/bin/sh', [], { stdio: ['pipe', 'pipe', 'ignore'], env: { ...process.env, LC_ALL: 'C' } });
     const end = (why: string): void => {
-      // The end may be reported twice; pending commands may already belong to the next shell.
+      // The end of a shell may be reported twice; at the second report, the pending commands may belong to the next
+      // shell.
       if (this.#shell !== shell) return;
       this.#shell = undefined;
-      // Only the shell that has exited could report the exit of the killed commands.
+      // The killed commands can no longer be tracked, because only this shell reports their exit.
       this.#abandoned.clear();
       for (const { reject } of this.#waiting.values()) reject(new Error(`command shell: ${why}`));
     };
     shell.on('error', ({ message }) => end(message));
-    // Node creates no pipes if no file descriptors are left.
+    // Node.js creates no pipes if this process has no free file descriptors.
     if (shell.stdin === undefined) throw new Error('command shell: too many open files');
     shell.on('exit', (code, by) => end(`exited with ${by ?? `exit code ${code}`}`));
     shell.stdin.on('error', ({ message }) => end(message));
     let rest = '';
-    // A character may be in two parts of the output.
+    // Latin 1 is used, because a character of several bytes may be split between two parts of the output.
     shell.stdout.setEncoding('latin1').on('data', (text: string) => {
       // Lines are split at line feeds only: a command may print other line separators, for example in a disk label.
       const lines = (rest + text).split('\n');
@@ -189,10 +193,11 @@ export class CommandShell {
   #onStart(shell: Shell, id: string, pid: string): void {
     const killed = this.#abandoned.get(id);
     const starting = killed ?? this.#waiting.get(id);
-    // A command has one process. A second report with the same id could name a foreign process to kill.
+    // Only the first report of a process ID counts: a second report could name another process, which would then be
+    // killed.
     if (starting === undefined || starting.pid !== undefined) return;
     starting.pid = pid;
-    // The command started after its deadline had passed.
+    // The command's deadline passed before its process started, so it is killed now.
     if (killed !== undefined) this.#kill(shell, pid);
   }
 
@@ -207,12 +212,12 @@ export class CommandShell {
   }
 
   #kill(shell: Shell, pid: string): void {
-    // A negative number is that of a process group.
+    // `kill` with a negative number kills a process group.
     shell.stdin.write(this.#killsChildren ? `kill -9 -${pid}\n` : `kill -9 ${pid}\n`);
   }
 }
 
-/** Sets whether the shell keeps this process alive, including its pipes, which are sockets of Node. */
+/** Sets whether the shell and its pipes keep this process alive. The pipes are sockets of Node.js. */
 function hold(shell: Shell, on: boolean): void {
   for (const part of [shell, shell.stdin, shell.stdout]) {
     if (on && 'ref' in part && typeof part.ref === 'function') part.ref();

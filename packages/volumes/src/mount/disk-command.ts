@@ -28,8 +28,7 @@ export class DiskCommand implements LocalDevices {
   readonly #shell: CommandShell;
 
   /**
-   * @param options `maxAbandoned`: number of killed commands that have not exited at which further commands are
-   * refused, default 16
+   * @param options `maxAbandoned`: if so many killed commands have not exited, further commands are refused; default 16
    */
   constructor(given: DiskCommandComponents, options: Pick<CommandShellOptions, 'maxAbandoned'> = {}) {
     checkOptions('DiskCommand', options, { maxAbandoned: 'count?' });
@@ -96,7 +95,7 @@ export class DiskCommand implements LocalDevices {
     signal: AbortSignal,
     alwaysTells = false,
   ): Promise<{ readonly exitCode: number; readonly output: string }> {
-    // The last argument is the disk, or where it is mounted.
+    // The last argument of each command is the disk or its mount point.
     const subject = args.at(-1);
     return await this.#shell.run(command, args, signal, { alwaysTells, subject }).catch((error: unknown) => {
       signal.throwIfAborted();

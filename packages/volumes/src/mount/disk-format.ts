@@ -39,7 +39,7 @@ export function diskFormat(device: string, { exitCode, output }: ProbeResult): s
   throw new VolumeError('MountFailed', `failed to get disk format of disk ${device}: blkid returns invalid output`);
 }
 
-/** Options that suppress questions, and blocks that are reserved for the superuser. */
+/** Options of mkfs(8), by file system type. The options suppress questions, and reserve no blocks for the superuser. */
 const MAKE_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ['ext3', ['-F', '-m0']],
   ['ext4', ['-F', '-m0']],
@@ -82,7 +82,9 @@ export function growCommand(
 /** Exit code bit of fsck(8) for uncorrected errors. */
 const UNCORRECTED = 4;
 
-/** Returns whether fsck(8) found errors that prevent mounting. Other problems show up when the disk is mounted. */
+/**
+ * Returns whether fsck(8) found errors that it could not correct. Other problems are reported when the disk is mounted.
+ */
 export function isBroken(exitCode: number): boolean {
   return exitCode === UNCORRECTED;
 }

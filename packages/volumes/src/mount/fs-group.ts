@@ -19,13 +19,13 @@ export interface GroupVolume {
   readonly path: string;
   /** State of the volume's root directory. */
   readonly root: Pick<FileStat, 'kind' | 'mode' | 'gid'>;
-  /** Path below the pod's directory, for the event. */
+  /** Path of the volume relative to the pod's directory, for the event. */
   readonly shownAs: string;
 }
 
 /** Read, write and execute for the group, with setgid, so that new files inherit the group. */
 const GROUP_DIRECTORY = 0o2770;
-/** Time after which the pod gets an event that the change takes long. */
+/** Time after which an event reports that the change takes long, in milliseconds. */
 const TOLD_AFTER_MS = 30_000;
 const HELP =
   'https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods';
@@ -70,8 +70,8 @@ export async function giveToGroup(
 }
 
 /**
- * Changes the group like {@link giveToGroup}, for volume types whose files need not belong to the group. A failure is
- * logged. @throws the signal's reason
+ * Changes the group like {@link giveToGroup}, for volume types that can be used even if the change fails. A failure is
+ * only logged. @throws the signal's reason
  */
 export async function tryGiveToGroup(
   components: FsGroupComponents & { readonly foreignFiles: Pick<ForeignFiles, 'stat'> },

@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import type { MemoryFileSystem } from '@node-agent/host/testing';
 import type { Mounter } from './mounter.ts';
 
-/** A new mount, or an unmount if `source` is `undefined`. */
+/** A new mount at `target`, or an unmount if `source` is `undefined`. */
 export interface MountChange {
   readonly target: string;
   readonly source: string | undefined;
@@ -11,21 +11,21 @@ export interface MountChange {
 /** Operations of a file system in memory that a {@link MemoryMounter} needs. */
 export type MountableFiles = Pick<MemoryFileSystem, 'bind' | 'holdBeneath' | 'mount' | 'unmount'>;
 
-/** Handles of held places of a {@link MemoryFileSystem} begin with this. */
+/** Prefix of the handles that `holdBeneath` of a {@link MemoryFileSystem} returns. */
 const HANDLES = '/proc/1/fd/';
 
 /**
- * Mounts over an in-memory file system, for tests and for kubelets without a machine. Like real mounts, they survive the
- * kubelet. The content of a bind-mounted disk is not shown: the mount only exists.
+ * Mounts over an in-memory file system, for tests and for kubelets without a machine. Like real mounts, the mounts
+ * survive the kubelet. A bind mount of a disk only exists and does not show the disk's content.
  */
 export class MemoryMounter implements Mounter {
   readonly #fs: MountableFiles;
   readonly #tell: (change: MountChange) => void;
   readonly #points = new Map<string, string>();
-  /** Original source of each mount, by mount point: a bind mount of a mount has the source of that mount. */
+  /** Source of each mount, by mount point. A bind mount of another mount has the source of that mount. */
   readonly #sources = new Map<string, string>();
 
-  /** @param tell called after each mount and unmount */
+  /** @param tell callback that is called after each mount and unmount */
   constructor(components: { readonly fs: MountableFiles }, tell: (change: MountChange) => void = () => {}) {
     this.#fs = components.fs;
     this.#tell = tell;
@@ -46,7 +46,7 @@ export class MemoryMounter implements Mounter {
   }
 
   async bind(source: string, target: string): Promise<void> {
-    // The content of a disk does not matter here. The mount only has to exist.
+    // The bind mount of a disk need not show the disk's content.
     if (this.#points.has(source)) this.#fs.mount(target);
     else if (!source.startsWith(HANDLES)) {
       const place = await this.#fs.holdBeneath(dirname(source), basename(source));
@@ -57,10 +57,10 @@ export class MemoryMounter implements Mounter {
   }
 
   async rebind(): Promise<void> {
-    // Mount options do not matter here.
+    // Mount options have no effect in memory.
   }
 
-  /** Removes all mounts, because the machine was off. */
+  /** Removes all mounts, as a restart of the machine does. */
   reboot(): void {
     for (const target of [...this.#points.keys()].toReversed()) this.#fs.unmount(target);
     for (const target of this.#points.keys()) this.#tell({ target, source: undefined });

@@ -51,7 +51,8 @@ export class MountCommand implements Mounter {
   }
 
   bind(source: string, target: string, signal: AbortSignal): Promise<void> {
-    // Not canonicalized: the path that the handle's link shows is only a name.
+    // `--no-canonicalize` keeps the handle as the source: mount(8) would otherwise resolve it to a path that may have
+    // been replaced.
     return this.#run('mount', ['--no-canonicalize', '-o', 'bind', '--', source, target], signal);
   }
 
@@ -69,7 +70,7 @@ export class MountCommand implements Mounter {
     try {
       await this.#run('mount', ['--make-rshared', '--', directory], signal);
     } catch (error) {
-      // Removes the mount, so that retries do not stack mounts.
+      // The mount is removed, so that retries do not stack mounts.
       await this.unmount(directory, signal, { lazy: true }).catch(() => undefined);
       throw error;
     }
@@ -80,7 +81,8 @@ export class MountCommand implements Mounter {
     signal: AbortSignal,
     { lazy = false, force = false }: { readonly lazy?: boolean; readonly force?: boolean } = {},
   ): Promise<void> {
-    // Without this, mounts below `target` would be unmounted in all peers that share them (mount_namespaces(7)).
+    // If the mount were not private, mounts below `target` would be unmounted in all peers that share them
+    // (mount_namespaces(7)).
     if (lazy) await this.#run('mount', ['--make-rprivate', '--', target], signal);
     await this.#run('umount', [...(lazy ? ['--lazy'] : []), ...(force ? ['--force'] : []), '--', target], signal);
   }
@@ -88,7 +90,7 @@ export class MountCommand implements Mounter {
   async #run(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
     const failed = (why: string, cause?: unknown): VolumeError =>
       new VolumeError('MountFailed', `${command} ${args.join(' ')} failed: ${why}`, cause);
-    // The last argument is the mount point.
+    // The last argument of each command is the mount point.
     const subject = args.at(-1);
     const { exitCode, output } = await this.#shell.run(command, args, signal, { subject }).catch((error: unknown) => {
       signal.throwIfAborted();

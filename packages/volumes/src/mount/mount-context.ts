@@ -6,15 +6,15 @@ export interface MountContext {
   readonly fsGroup?: FsGroup;
 }
 
-/** A pod's fsGroup, and when the ownership of a PVC's volume is changed. */
+/** fsGroup of a pod, and the policy for changing the group of a volume's files. */
 export interface FsGroup {
   readonly gid: number;
   /**
-   * Applies to volumes of PVCs only. `OnRootMismatch`: the volume is not changed if its root directory already belongs
-   * to the group.
+   * Policy for volumes of PVCs. `OnRootMismatch`: the volume is not changed if its root directory already belongs to
+   * the group.
    */
   readonly policy: 'Always' | 'OnRootMismatch';
-  /** Called after the ownership of a volume's files was changed. Default: nothing is reported. */
+  /** Called after the group of a volume's files was changed, or could not be changed. Default: not reported. */
   readonly onChanged?: (succeeded: boolean, durationMs: number) => void;
 }
 

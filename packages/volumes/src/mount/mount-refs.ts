@@ -1,7 +1,7 @@
 import type { FileSystem } from '@node-agent/host';
 import { type Mounter, realDirectory } from './mounter.ts';
 
-/** Part of a path below which the kubelet itself mounts volumes for the node. */
+/** Part of a path that marks directories in which the kubelet itself mounts volumes for the whole node. */
 const NODE_PLUGINS = '/plugins/kubernetes.io/';
 
 /**

@@ -10,12 +10,15 @@ export interface MountedTypesComponents {
   readonly mounter: Pick<Mounter, 'mountPoints'>;
 }
 
-/** Validity of the cached mount table in milliseconds: several volumes are usually checked in succession. */
+/**
+ * Time for which a read mount table is reused, in milliseconds, because several volumes are usually checked in
+ * succession.
+ */
 const TABLE_MS = 1000;
 
 /**
  * Finds which file systems are mounted at the kubelet's own directories. The mounted file systems are not accessed,
- * because they may never answer (W6). The mount table, which grows with the number of pods, is read at most once per
+ * because an access may hang (W6). The mount table, which grows with the number of pods, is read at most once per
  * second. While the table is unchanged, an equal mount id proves that the mount is unchanged; after a change it does
  * not, because the kernel reuses ids of removed mounts.
  */
@@ -24,7 +27,7 @@ export class MountedTypes {
   /** Types found in the current mount table, by directory. */
   readonly #known = new Map<string, { readonly mountId: string; readonly type: string }>();
   #table: { readonly readAtMs: number; readonly types: ReadonlyMap<string, string> } | undefined;
-  /** Number of invalidations: a table read that started before an invalidation is not cached. */
+  /** Number of invalidations. A mount table whose read began before an invalidation is not cached. */
   #changes = 0;
 
   constructor(components: MountedTypesComponents) {
@@ -47,7 +50,8 @@ export class MountedTypes {
     if (mountId === undefined || mountId === (await this.#mountId(dirname(directory)))) return undefined;
     const real = await realDirectory(this.#components.fs, directory);
     if (real === undefined) return undefined;
-    // A mount that is not in the table, or that has changed, may be newer than the table.
+    // The mount may be newer than the cached table, so the table is read again if it lacks the mount, or if the mount
+    // has changed.
     const type = (wasAnother ? undefined : (await this.#types()).get(real)) ?? (await this.#read()).get(real);
     if (type !== undefined && this.#table !== undefined) this.#known.set(directory, { mountId, type });
     return type;

@@ -1,11 +1,11 @@
 import { basename, dirname, join } from 'node:path';
 import { type FileSystem, isMissing } from '@node-agent/host';
 
-/** Port to the host's mounts. */
+/** Port to the mounts of the host. */
 export interface Mounter {
   /**
-   * Returns the file system types by mount point. If several file systems are mounted on one point, the topmost counts.
-   * If the same map object is returned as in the last call, the mounts have not changed.
+   * Returns the file system types by mount point. If several file systems are mounted at one point, the topmost counts.
+   * Returns the same map object as the last call if no mount has changed.
    */
   mountPoints(): Promise<ReadonlyMap<string, string>>;
   /**
@@ -14,11 +14,11 @@ export interface Mounter {
    */
   mountsOfSame(path: string): Promise<readonly string[]>;
   /**
-   * Returns whether files on the mount that contains a path without links can have SELinux labels of their own (mount
+   * Returns whether files on the mount of `path`, which contains no links, can have SELinux labels of their own (mount
    * option `seclabel`). If this method is absent, no file can have a label of its own.
    */
   takesLabels?(path: string): Promise<boolean>;
-  /** @throws VolumeError `MountFailed` */
+  /** Mounts a file system. @throws VolumeError `MountFailed` */
   mount(source: string, target: string, fsType: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
    * Bind-mounts a file or directory, given by path or by a handle of `holdBeneath`, without mounts below it. The target
@@ -31,9 +31,9 @@ export interface Mounter {
    */
   rebind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
-   * Unmounts the topmost mount at `target`. `lazy`: with all mounts below it, even if they are in use; mounts of the
-   * same file systems elsewhere stay. `force`: gives up requests to a server that does not answer. @throws VolumeError
-   * `MountFailed`
+   * Unmounts the topmost mount at `target`. With `lazy`, all mounts below it are unmounted too, even if they are in
+   * use; mounts of the same file systems elsewhere stay. With `force`, requests to a server that does not respond are
+   * aborted. @throws VolumeError `MountFailed`
    */
   unmount(
     target: string,

@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { Pod } from '@node-agent/pod-spec';
 import { VolumeError } from '../errors.ts';
 
-/** Directories needed as mount points of other volumes: volume name to paths relative to the volume. */
+/** Directories in volumes that are mount points of other volumes: paths relative to the volume, by volume name. */
 export type NestedMounts = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
@@ -20,7 +20,7 @@ export function nestedMounts({
       const path = posix.resolve('/', mountPath).replace(/\/?$/, '/');
       mounted.set(path, (mounted.get(path) ?? new Set()).add(name));
     }
-    // In sorted order, each path follows its parent paths. A nested mount point belongs to the closest parent only.
+    // In sorted order, each path follows its parent paths. A nested mount point belongs only to its closest parent.
     const above: string[] = [];
     for (const path of [...mounted.keys()].sort()) {
       while (!path.startsWith(above.at(-1) ?? '')) above.pop();
@@ -35,8 +35,8 @@ export function nestedMounts({
 }
 
 /**
- * Returns the directories that a volume needs as mount points of other volumes, relative to the volume. They must be
- * created with the volume, because the volume is read-only and the runtime cannot create them later.
+ * Returns the directories that a volume needs as mount points of other volumes, relative to the volume. The directories
+ * must be created with the volume, because the volume is read-only and the runtime cannot create them later.
  * @throws VolumeError `InvalidPath` if a path leads out of the volume or into the atomic writer's own directories (W3)
  */
 export function nestedMountPoints(mounts: NestedMounts, volumeName: string): readonly string[] {

@@ -10,9 +10,9 @@ export interface SharedDirectoryComponents {
 
 /**
  * Ensures that a directory is in a shared mount, so that mounts below it propagate to and from containers
- * (`mountPropagation`). If it is not, the directory is bind-mounted on itself and that mount is made shared; the
- * machine's other mounts are not changed (`MakeRShared` in `pkg/volume/util/hostutil`). Difference from upstream:
- * mounts below the directory stay visible; upstream's bind mount hides them.
+ * (`mountPropagation`). If the mount is not shared, the directory is bind-mounted on itself and that mount is made
+ * shared; the machine's other mounts are not changed (`MakeRShared` in `pkg/volume/util/hostutil`). Difference from
+ * upstream: mounts below the directory stay visible; upstream's bind mount hides them.
  * @returns whether a mount was made
  * @throws VolumeError `MountFailed`; Error if the mount table does not contain the directory's mount; system errors
  */

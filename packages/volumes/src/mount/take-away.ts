@@ -20,8 +20,8 @@ export async function takeAway(components: TakeAwayComponents, target: string, s
   for (let mounts = 0; mounts < MAX_MOUNTS; mounts++) {
     const points = await mountPointsWithin(components, target);
     if (points.length === 0) break;
-    // Mounts below the target belong to the volume. `lazy` removes them from the target, and they stay mounted
-    // elsewhere.
+    // Mounts below the target belong to the volume. `lazy` unmounts them here; other mount points of the same file
+    // systems stay.
     await mounter.unmount(target, signal, { lazy: points.length > 1 });
   }
   await fs.remove(target).catch((error: unknown) => {

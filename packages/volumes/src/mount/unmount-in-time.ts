@@ -12,7 +12,7 @@ export interface UnmountInTimeComponents {
 const TIMEOUT_MS = 60_000;
 
 /**
- * Unmounts a network file system. If its server does not answer for one minute, the unmount is forced
+ * Unmounts a network file system. If the server does not respond for one minute, the unmount is forced
  * (`CleanupMountWithForce` of `k8s.io/mount-utils`). @throws VolumeError `MountFailed`
  */
 export async function unmountInTime(

@@ -19,7 +19,7 @@ const NFS = 'kubernetes.io/nfs';
 /** Dependencies of {@link NfsPlugin}. */
 export interface NfsComponents {
   readonly fs: Pick<FileSystem, 'mkdir' | 'remove' | 'realpath'>;
-  /** Access to the volumes' file systems, which may never answer (W6). */
+  /** File operations on the volumes' own file systems, which may hang (W6). */
   readonly foreignFiles: Pick<ForeignFiles, 'statfs'>;
   /**
    * Mounts network file systems. Should not be shared with other volumes: a server that does not answer may leave
@@ -32,9 +32,8 @@ export interface NfsComponents {
 }
 
 /**
- * Plugin for exports of NFS servers (`pkg/volume/nfs`): each pod has a mount of its own, made by mount(8) and
- * `mount.nfs`. The files are neither given to the pod's fsGroup nor relabelled. A mounted file system is never accessed
- * in this process (W6).
+ * Plugin for exports of NFS servers (`pkg/volume/nfs`): each pod has its own mount, made by mount(8) and `mount.nfs`.
+ * The files keep their group and SELinux labels. A mounted file system is never accessed in this process (W6).
  */
 export class NfsPlugin implements VolumePlugin {
   readonly name: string = NFS;
@@ -88,7 +87,7 @@ export class NfsPlugin implements VolumePlugin {
     return false;
   }
 
-  /** Mounter whose unmounts are forced if the server does not answer. */
+  /** Returns a mounter that unmounts by force if the server does not respond. */
   get #timed(): Pick<Mounter, 'mountPoints' | 'unmount'> {
     const { mounter } = this.#components;
     return {

@@ -5,7 +5,7 @@ import type { VolumeSpec } from '../manager/resolved-volume.ts';
 
 /** An export of an NFS server, with the mount options. */
 export interface NfsSource {
-  /** `server:/path`. */
+  /** Source of the mount: `server:/path`. */
   readonly source: string;
   readonly readOnly: boolean;
   readonly options: readonly string[];

@@ -12,9 +12,9 @@ export interface OrphanComponents {
 }
 
 /**
- * Removes the directory of an orphaned pod (`cleanupOrphanedPodDirs` of `pkg/kubelet/kubelet_volumes.go`). Its volumes
- * must be gone: if anything is mounted in the directory, nothing is removed. Below `volumes`, only empty directories
- * are removed, never a file.
+ * Removes the directory of an orphaned pod (`cleanupOrphanedPodDirs` of `pkg/kubelet/kubelet_volumes.go`). The pod's
+ * volumes must have been removed before: if anything is mounted in the directory, nothing is removed. Below `volumes`,
+ * only empty directories are removed, never a file.
  * @throws VolumeError `StillMounted`, naming what prevents the removal
  */
 export async function removeOrphanedPod(components: OrphanComponents, uid: string): Promise<void> {
@@ -32,7 +32,7 @@ export async function removeOrphanedPod(components: OrphanComponents, uid: strin
 
 /**
  * Removes a volume directory that belongs to no plugin.
- * @throws VolumeError `StillMounted` if it is not empty: its content may be valuable to the program that put it there
+ * @throws VolumeError `StillMounted` if the directory is not empty, because another program may need the content
  */
 export async function removeEmptyVolume(
   { fs, paths }: Pick<OrphanComponents, 'paths'> & { readonly fs: Pick<FileSystem, 'remove'> },

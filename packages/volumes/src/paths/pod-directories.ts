@@ -18,14 +18,14 @@ export interface PodDirectoriesComponents extends OrphanComponents {
 
 /** Maximum number of orphaned pods whose directories are removed concurrently. */
 const ORPHANS_AT_ONCE = 32;
-/** Time for which created directories are assumed to exist, unless a clean-up found them missing, in milliseconds. */
+/** Time in milliseconds for which created directories are assumed to exist, unless a clean-up finds them missing. */
 const MADE_MS = 600_000;
 
 /** Creates the directories of pods and removes those of orphaned pods. */
 export class PodDirectories {
   readonly #components: PodDirectoriesComponents;
   /**
-   * Clean-up count at the time each pod's directories were requested: a clean-up that began earlier may not know the
+   * Value of `#sweeps` when each pod's directories were last requested: a clean-up that began earlier may not know the
    * pod.
    */
   readonly #wanted = new Map<string, number>();
@@ -34,10 +34,11 @@ export class PodDirectories {
   readonly #underWay = new Set<number>();
   readonly #orphanPlaces = new Semaphore(ORPHANS_AT_ONCE);
   /**
-   * Monotonic time at which each pod's directories were created, if every clean-up since has found the pod's directory.
+   * Monotonic time at which each pod's directories were created. An entry is removed if a clean-up does not find the
+   * pod's directory.
    */
   readonly #made = new Map<string, number>();
-  /** Pods whose directories are being removed. */
+  /** Removals of pods' directories in progress, by pod UID. */
   readonly #removals = new Map<string, Promise<unknown>>();
   readonly #orphans: Gauge;
   readonly #orphanErrors: Gauge;
@@ -76,7 +77,7 @@ export class PodDirectories {
       const madeBefore = [...this.#made.keys()];
       const onDisk = await podsOnDisk(fs, paths);
       const seen = new Set(onDisk);
-      // Another program removed the directory; the pod's next sync creates it again.
+      // The directory was removed by another program, so the pod's next sync must create it again.
       for (const uid of madeBefore) if (!seen.has(uid)) this.#made.delete(uid);
       const isOrphan = (uid: string): boolean =>
         !signal?.aborted && !isKnown(uid) && (this.#wanted.get(uid) ?? -1) < sweep && !this.#removals.has(uid);
@@ -101,7 +102,7 @@ export class PodDirectories {
     }
   }
 
-  /** Drops entries that no running clean-up needs, and outdated creation times. */
+  /** Drops requests that are older than all running clean-ups, and creation times that are too old. */
   #forgetOld(): void {
     const oldest = Math.min(...this.#underWay);
     for (const [uid, since] of this.#wanted) if (since < oldest) this.#wanted.delete(uid);
@@ -112,7 +113,7 @@ export class PodDirectories {
   async #removeAlone(uid: string, signal: AbortSignal): Promise<void> {
     this.#made.delete(uid);
     const removal = this.#remove(uid, signal);
-    // Callers wait for the end of the removal, not for its success.
+    // Callers wait until the removal ends, whether it succeeds or fails.
     const over = removal.catch(() => undefined);
     this.#removals.set(uid, over);
     try {

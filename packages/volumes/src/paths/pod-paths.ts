@@ -5,8 +5,9 @@ import { VolumeError } from '../errors.ts';
 const NAME_MAX = 255;
 
 /**
- * Paths of pods' data. The layout is upstream's (`pkg/kubelet/kubelet_getters.go`), so that either kubelet finds the
- * other's data. Each method throws `InvalidPath` if a UID or name is not a valid single directory name (W3).
+ * Paths of pods' data. The layout is that of the Go kubelet (`pkg/kubelet/kubelet_getters.go`), so that each of the two
+ * kubelets finds the data of the other. Each method throws `InvalidPath` if a UID or name is not a valid single
+ * directory name (W3).
  */
 export class PodPaths {
   /** `<root>/pods`, with one directory per pod. */
@@ -63,7 +64,7 @@ export class PodPaths {
     return join(this.podDir(uid), 'volume-subpaths');
   }
 
-  /** @param index index of the container's mount */
+  /** Returns the path at which a subPath is mounted. @param index index of the container's mount */
   subPathDir(uid: string, volume: string, container: string, index: number): string {
     return join(
       this.subPathsDir(uid),
@@ -73,12 +74,15 @@ export class PodPaths {
     );
   }
 
-  /** @param plugin plugin name, for example `kubernetes.io/empty-dir` */
+  /** Returns the directory of a pod's volume. @param plugin plugin name, for example `kubernetes.io/empty-dir` */
   volumeDir(uid: string, plugin: string, volume: string): string {
     return join(this.volumesDir(uid), escapePluginName(plugin), oneName(volume, 'volume name'));
   }
 
-  /** @param plugin plugin name, for example `kubernetes.io/empty-dir` */
+  /**
+   * Returns the directory in which a plugin keeps the state of a pod's volume. @param plugin plugin name, for example
+   * `kubernetes.io/empty-dir`
+   */
   pluginDir(uid: string, plugin: string, volume: string): string {
     return join(this.pluginsDir(uid), escapePluginName(plugin), oneName(volume, 'volume name'));
   }

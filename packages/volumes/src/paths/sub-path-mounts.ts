@@ -25,7 +25,7 @@ export interface SubPathComponents {
   readonly logger: Logger;
 }
 
-/** Access to foreign file systems that subPaths need. */
+/** File operations that subPaths need on file systems that may hang. */
 export type SubPathForeignFiles = Pick<ForeignFiles, 'lstat' | 'holdBeneath'>;
 
 /** A subPath of a volume, used by one mount of one container. */
@@ -37,13 +37,13 @@ export interface SubPath {
   /** Name of the volume's directories in the pod's directory. */
   readonly directoryName: string;
   readonly volume: MountedVolume;
-  /** Index in the container's `volumeMounts`. */
+  /** Index of the mount in the container's `volumeMounts`. */
   readonly index: number;
   /** Path relative to the volume; see `subPathOf`. */
   readonly path: string;
 }
 
-/** A path in the volume that is held open, and the function to stat paths on its file system. */
+/** A held-open path in a volume, and the function that stats paths on the volume's file system. */
 interface Found {
   readonly place: HeldPlace;
   readonly lstat: (path: string) => Promise<FileStat>;
@@ -85,11 +85,12 @@ export class SubPathMounts {
   async #prepare(subPath: SubPath, abandoned: AbortSignal): Promise<string> {
     const { fs, mounter, paths } = this.#components;
     const { podUid, directoryName, container, index } = subPath;
-    // After an abort, the next operation of the pod may unmount its volumes, so nothing must be mounted any more.
+    // If the caller has stopped waiting, nothing may be mounted any more, because the pod's next operation may unmount
+    // its volumes.
     abandoned.throwIfAborted();
     const { place, lstat } = await this.#find(subPath);
     const target = paths.subPathDir(podUid, directoryName, container, index);
-    // A mount is never interrupted. It might otherwise complete late, when the file is no longer held open.
+    // A mount is never interrupted: it might otherwise complete later, when the file is no longer held open.
     const { signal } = new AbortController();
     try {
       if (await this.#shows(target, place, lstat)) return target;
@@ -121,8 +122,8 @@ export class SubPathMounts {
       try {
         return await this.#hold(fs, subPath);
       } catch (error) {
-        // The path leads out of the volume, or a container mounted a file system on it that may never answer; the
-        // foreign-files access below reports which.
+        // `EXDEV`: the path leads out of the volume, or a container mounted a file system on it that may hang. The
+        // access through `foreignFiles` below reports which.
         if (!(VolumeError.is(error) && errorCode(error.cause) === 'EXDEV')) throw error;
       }
     }
@@ -175,7 +176,7 @@ export class SubPathMounts {
     });
   }
 
-  /** The error reveals nothing about the host; the log has the details. */
+  /** Logs the cause, and returns an error that reveals nothing about the host. */
   #failed(what: string, { podUid, container, volumeName }: SubPath, cause: unknown): VolumeError {
     if (VolumeError.is(cause) && cause.code === 'SubPathFailed') return cause;
     const fields = { podUid, container, volume: volumeName, err: cause };

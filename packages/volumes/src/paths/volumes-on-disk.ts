@@ -3,7 +3,7 @@ import { escapePluginName, type PodPaths } from './pod-paths.ts';
 
 /** A directory below a pod's `volumes`, or a link below its `volumeDevices`. */
 export interface VolumeOnDisk {
-  /** Whether it is a block volume, below `volumeDevices`. */
+  /** Whether the entry is a block volume, which is below `volumeDevices`. */
   readonly isBlock: boolean;
   /** Escaped name of the plugin, for example `kubernetes.io~empty-dir`. */
   readonly plugin: string;
@@ -18,7 +18,7 @@ export async function podsOnDisk(fs: Pick<FileSystem, 'readdir'>, paths: PodPath
   return entries.filter(({ kind }) => kind === 'directory').map(({ name }) => name);
 }
 
-/** Returns the volumes of a pod on disk, whichever process created them. */
+/** Returns the volumes of a pod on disk that this or any other process created. */
 export async function volumesOnDisk(
   fs: Pick<FileSystem, 'readdir'>,
   paths: PodPaths,
@@ -36,7 +36,7 @@ export async function volumesOnDisk(
   return found;
 }
 
-/** Returns an identifier of the volume that is unique within its pod. */
+/** Returns an identifier of a volume on disk that is unique within its pod. */
 export function idOnDisk({ plugin, name, isBlock }: VolumeOnDisk): string {
   return isBlock ? `volumeDevices/${plugin}/${name}` : `${plugin}/${name}`;
 }
@@ -49,7 +49,7 @@ export function isOfPlugin(
   return volume.plugin === escapePluginName(name) && volume.isBlock === isBlock;
 }
 
-/** Returns the names of a pod's volumes that have subPath mounts, or may have. */
+/** Returns the names of a pod's volumes that may have subPath mounts. */
 export async function subPathVolumesOnDisk(
   fs: Pick<FileSystem, 'readdir'>,
   paths: PodPaths,
@@ -58,7 +58,7 @@ export async function subPathVolumesOnDisk(
   return (await readDirectory(fs, paths.subPathsDir(uid))).map(({ name }) => name);
 }
 
-/** Returns the entries of a directory; none if it does not exist. */
+/** Returns the entries of a directory; an empty list if the directory does not exist. */
 export async function readDirectory(fs: Pick<FileSystem, 'readdir'>, path: string): Promise<readonly DirectoryEntry[]> {
   try {
     return await fs.readdir(path);

@@ -32,12 +32,12 @@ const NEW_DATA = '..data_tmp';
 const DATA_DIRECTORY = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\d+$/;
 
 /**
- * Replaces all files of a volume atomically (`pkg/volume/util/atomic_writer.go`; the layout is upstream's, so that
- * either kubelet can continue the other's work). Files are links through `..data`, which is a link to a data directory.
- * The data directory is written completely before a new link is renamed over `..data`. A reader that opens the
- * directory behind `..data` sees one consistent set of files. A kill between any two steps leaves the old set or the
- * new one, and the next write completes the rest. Difference from upstream: links of new files are created before the
- * rename; upstream creates them after it, because of Windows.
+ * Replaces all files of a volume atomically (`pkg/volume/util/atomic_writer.go`). The layout is that of the Go kubelet,
+ * so that each of the two kubelets can update a volume of the other. Files are links through `..data`, which is a link
+ * to a data directory. The data directory is written completely before a new link is renamed over `..data`. A reader
+ * that opens the directory behind `..data` sees one consistent set of files. If the process is killed between any two
+ * steps, the volume has the old set or the new set, and the next write completes the update. Difference from upstream:
+ * links of new files are created before the rename; upstream creates them after it, because of Windows.
  */
 export class AtomicWriter {
   readonly #components: WithDefaults<AtomicWriterComponents>;
@@ -47,7 +47,7 @@ export class AtomicWriter {
   }
 
   /**
-   * Makes the volume at `target`, an existing directory, contain exactly these files. If they are already there,
+   * Writes exactly these files to the volume at `target`, an existing directory. If the volume already contains them,
    * nothing is written.
    * @param groupId the group (`fsGroup`) that owns all files and may read them; if absent, the group is not changed
    * @returns whether files were written
@@ -60,9 +60,10 @@ export class AtomicWriter {
     const current = names.has(DATA) ? await this.#currentDirectory(target) : undefined;
     const changed = current === undefined || !(await this.#holds(join(target, current), payload, groupId));
     const wanted = changed ? await this.#replace(target, payload, groupId, names) : current;
-    // Links may be missing because a process was killed or another program removed them.
+    // The data directory is up to date, but links to it may be missing because a process was killed or another program
+    // removed them.
     if (!changed) await this.#show(target, payload, names, []);
-    // The temporary link has been renamed to `..data`, so it must not be cleaned up.
+    // After a change, the temporary link has been renamed to `..data`, so it is not cleaned up.
     const left = changed ? entries.filter(({ name }) => name !== NEW_DATA) : entries;
     await this.#tidy(target, payload, wanted, left);
     return changed;
@@ -71,7 +72,8 @@ export class AtomicWriter {
   async #currentDirectory(target: string): Promise<string | undefined> {
     try {
       const name = await this.#components.fs.readlink(join(target, DATA));
-      // A link to any other name was not made by this writer: the link is replaced, and its target is not touched (W3).
+      // A link to any other name was not created by this writer. The link is replaced, and its target is not touched
+      // (W3).
       return DATA_DIRECTORY.test(name) ? name : undefined;
     } catch (error) {
       if (isMissing(error)) return undefined;
@@ -124,15 +126,15 @@ export class AtomicWriter {
     try {
       await this.#makeDirectory(join(target, name), groupId);
       for (const [path, file] of payload) await this.#writeFile(join(target, name), path, file, groupId);
-      // Left by a process that was killed before its rename.
+      // A process that was killed before its rename has left the temporary link.
       if (taken.has(NEW_DATA)) await fs.removeAll(join(target, NEW_DATA));
       await fs.symlink(name, join(target, NEW_DATA));
-      // The links dangle until the rename, so that new files appear together with all others.
+      // Links to new files dangle until the rename, which makes all files appear at once.
       await this.#show(target, payload, taken, shown);
       await fs.rename(join(target, NEW_DATA), join(target, DATA));
       return name;
     } catch (error) {
-      // A directory that cannot be removed now is removed by the next successful write.
+      // If the clean-up fails, the next successful write removes these entries.
       for (const path of [name, ...shown]) await fs.removeAll(join(target, path)).catch(() => undefined);
       throw error;
     }
@@ -147,7 +149,7 @@ export class AtomicWriter {
     if (ownerUid === undefined && groupId === undefined) return;
     const { uid, gid } = await fs.stat(join(root, path));
     await fs.chown(join(root, path), ownerUid ?? uid, groupId ?? gid);
-    // The group's read permission is set only after the group is the pod's.
+    // The read permission for the group is set only after the file has the pod's group.
     await fs.chmod(join(root, path), fileMode(mode, groupId));
   }
 
@@ -159,7 +161,7 @@ export class AtomicWriter {
     await fs.chmod(path, 0o2755);
   }
 
-  /** Creates the links of all top-level names. @param made receives each name that was created */
+  /** Creates links for the first path components of all files. @param made receives each name that was created */
   async #show(target: string, payload: Payload, there: ReadonlySet<string>, made: string[]): Promise<void> {
     const { fs } = this.#components;
     for (const name of new Set(Array.from(payload.keys(), firstName))) {
@@ -185,7 +187,10 @@ export class AtomicWriter {
   }
 }
 
-/** Adds read permission for the pod's group (`pkg/volume/volume_linux.go`, read-only). */
+/**
+ * Returns a file's mode, with read permission for the group if there is a pod group (`pkg/volume/volume_linux.go`,
+ * read-only).
+ */
 function fileMode(mode: number, groupId: number | undefined): number {
   return groupId === undefined ? mode : mode | 0o440;
 }

@@ -61,7 +61,10 @@ function select(
   return payload;
 }
 
-/** Decodes values. @param encoding encoding of the values; if absent, the values are plain text */
+/**
+ * Returns the entries of a ConfigMap or secret with decoded values. @param encoding encoding of the values; if absent,
+ * the values are plain text
+ */
 function entries(data: Readonly<Record<string, string>> | undefined, encoding?: 'base64'): [string, Uint8Array][] {
   return Object.entries(data ?? {}).map(([key, value]) => [key, Buffer.from(value, encoding)]);
 }

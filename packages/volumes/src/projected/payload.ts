@@ -4,7 +4,7 @@ import { VolumeError } from '../errors.ts';
 /** A file of a volume that the kubelet fills. */
 export interface ProjectedFile {
   readonly data: Uint8Array;
-  /** Permission bits. */
+  /** Permission bits of the file. */
   readonly mode: number;
   /** User id of the owner. Default: the kubelet's user. */
   readonly ownerUid?: number;
@@ -37,7 +37,10 @@ export function cleanPayload(payload: Payload): Payload {
   return clean;
 }
 
-/** Returns why a path is invalid; `undefined` if it is valid (`validatePath` of `pkg/volume/util/atomic_writer.go`). */
+/**
+ * Returns why the path of a file is invalid; `undefined` if it is valid (`validatePath` of
+ * `pkg/volume/util/atomic_writer.go`).
+ */
 function payloadPathProblem(path: string): string | undefined {
   if (path === '') return 'must not be empty: ""';
   if (path.startsWith('/')) return `must be relative path: ${path}`;

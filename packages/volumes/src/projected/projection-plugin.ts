@@ -107,7 +107,7 @@ class ProjectionPlugin implements VolumePlugin {
     const sizeBytes = memoryVolumeBytes(pod, volume, this.#options.allocatableMemoryBytes);
     const on = medium === 'Memory' ? { medium, sizeBytes } : { medium };
     const make = (): Promise<boolean> => this.#directories.make({ ...paths, ...on, fsGroup }, signal);
-    // A mount takes about as long as an API request, so the first time both run in parallel.
+    // The mount takes about as long as a request to the API server, so at the first set-up both run in parallel.
     const making = medium === 'Memory' && !this.#tried.has(paths.directory) ? make() : undefined;
     this.#tried.add(paths.directory);
     const payload = await this.#collected(pod, volume, making, signal);
@@ -115,7 +115,7 @@ class ProjectionPlugin implements VolumePlugin {
     const digest = payloadDigest(payload, nested, fsGroup);
     const mounted = { hostPath: paths.directory, readOnly: true, selinuxRelabel: true };
     const holds = await this.#written.holds(paths.directory, digest);
-    // A running mount is always awaited, so that the volume cannot be created after this call has returned.
+    // A mount in progress is always awaited, so that the volume's directory cannot appear after this call has returned.
     if (making !== undefined || !holds) await (making ?? make());
     if (holds) return mounted;
     for (const path of nested) await this.#components.fs.mkdir(join(paths.directory, path), { mode: 0o755 });
@@ -142,7 +142,7 @@ class ProjectionPlugin implements VolumePlugin {
   /**
    * Collects the files. If a source is missing, the volume's directory is removed, so that a pod that waits for its
    * secret does not get an empty volume.
-   * @param making the running creation of the volume's directory; the caller handles its rejection
+   * @param making creation of the volume's directory in progress; the caller handles its rejection
    */
   async #collected(
     pod: Pod,
@@ -155,7 +155,7 @@ class ProjectionPlugin implements VolumePlugin {
       return await this.#projection.collect(pod, volume, signal);
     } catch (error) {
       const paths = this.#pathsOf(pod.metadata.uid, volume.name);
-      // A directory that cannot be removed is filled by the next attempt, or removed with its pod.
+      // If the removal of the directory fails, the next attempt writes its files, or it is removed with its pod.
       if (await made) await this.#directories.remove(paths, signal).catch(() => undefined);
       throw error;
     }

@@ -9,18 +9,18 @@ import { podUser, tokenMode } from './token-owner.ts';
 
 /** Type-specific part of volumes that the kubelet fills with files. */
 export interface Projection {
-  /** Upstream's name of the plugin. */
+  /** Name of the plugin in upstream's kubelet. */
   readonly name: string;
   /** Medium of the files. Secrets are never written to a disk (W4). */
   readonly medium: '' | 'Memory';
   canSupport(volume: Volume): boolean;
   /** Returns the sources of the volume that this kubelet does not support. */
   unsupported(volume: Volume): readonly string[];
-  /** @throws VolumeError `MissingObject`, `InvalidSource`; the errors of the sources */
+  /** Collects the files of a volume. @throws VolumeError `MissingObject`, `InvalidSource`; the errors of the sources */
   collect(pod: Pod, volume: Volume, signal: AbortSignal): Promise<Payload>;
 }
 
-/** Upstream's default file mode of ConfigMap, Secret, downward API and projected volumes. */
+/** Default mode of files in ConfigMap, Secret, downward API and projected volumes, as in upstream. */
 const DEFAULT_MODE = 0o644;
 
 /** Returns the volume types that can be filled from these sources. */
@@ -179,7 +179,7 @@ async function trustBundlePayload(
   return ownedPayload(pod, path, defaultMode, anchors);
 }
 
-/** Returns one file, owned by the pod's user if all containers run as the same user. */
+/** Returns a payload of one file. If all containers run as the same user, that user owns the file. */
 function ownedPayload(pod: Pod, path: string, defaultMode: number, text: string): Payload {
   const ownerUid = podUser(pod);
   const mode = tokenMode(defaultMode, ownerUid, pod.spec.securityContext?.fsGroup);

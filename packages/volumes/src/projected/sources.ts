@@ -28,15 +28,15 @@ export interface ObjectSource {
 
 /** Parameters of a token request. */
 export interface TokenRequest {
-  /** Default: the API server's audience. */
+  /** Audience of the token. Default: the API server's audience. */
   readonly audience?: string;
-  /** Default: the API server's, one hour. */
+  /** Validity of the token, in seconds. Default: one hour, as set by the API server. */
   readonly expirationSeconds?: number;
 }
 
 /**
- * Source of service account tokens that are bound to the pod. Called at each sync; the source must cache tokens that
- * are valid long enough.
+ * Source of service account tokens that are bound to the pod. The source is called at each sync, so it must cache
+ * tokens that are valid long enough.
  */
 export interface TokenSource {
   getServiceAccountToken(pod: Pod, request: TokenRequest, signal: AbortSignal): Promise<string>;

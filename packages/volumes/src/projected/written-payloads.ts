@@ -10,15 +10,15 @@ const TRUSTED_MS = 600_000;
 
 interface Written {
   readonly digest: string;
-  /** Data directory of the files: the target of the `..data` link. */
+  /** Data directory that contains the files: the target of the `..data` link. */
   readonly data: string;
   readonly readAtMs: number;
 }
 
 /**
- * Remembers what this process has written to volumes, so that a sync without changes reads one link instead of all
- * files. Containers cannot write there; a change by another program is detected when the files are read again after ten
- * minutes, or at the next change.
+ * Remembers the digests of files that this process has written to volumes, so that a sync without changes reads one
+ * link instead of all files. Containers cannot write to these volumes. A change by another program is detected when the
+ * files are read again, after ten minutes or at the next change.
  */
 export class WrittenPayloads {
   readonly #fs: Pick<FileSystem, 'readlink'>;
@@ -30,12 +30,15 @@ export class WrittenPayloads {
     this.#clock = clock;
   }
 
-  /** Returns whether a directory contains the files of this digest, judged by its data link. */
+  /**
+   * Returns whether a directory contains the files of this digest. Only the `..data` link is compared, and only for ten
+   * minutes.
+   */
   async holds(directory: string, digest: string): Promise<boolean> {
     const written = this.#written.get(directory);
     if (written === undefined || written.digest !== digest) return false;
     if (this.#clock.monotonic() - written.readAtMs >= TRUSTED_MS) return false;
-    // A volume that was removed or unmounted has no such link.
+    // A volume that was removed or unmounted has no `..data` link.
     return (await this.#dataOf(directory)) === written.data;
   }
 

@@ -5,12 +5,12 @@ import type { VolumeSpec } from '../manager/resolved-volume.ts';
 type SelinuxOptions = NonNullable<NonNullable<Pod['spec']['securityContext']>['seLinuxOptions']>;
 
 /**
- * Returns the SELinux label of the files of containers with these options; '' if the label is not known, because the
- * runtime chooses the level (`label.InitLabels` of opencontainers/selinux). @param fileContext default label of
+ * Returns the SELinux label of files for containers with these SELinux options; '' if the label is not known, because
+ * the runtime chooses the level (`label.InitLabels` of opencontainers/selinux). @param fileContext default label of
  * containers' files, for example `system_u:object_r:container_file_t:s0`
  */
 export function fileLabel({ user, level }: SelinuxOptions, fileContext: string): string {
-  // A file gets user and level of the process; role and type are those of all containers' files.
+  // User and level of the label are those of the process; role and type are the same for the files of all containers.
   const [defaultUser = '', role = '', type = ''] = fileContext.split(':');
   return level ? [user || defaultUser, role, type, level].join(':') : '';
 }
@@ -35,7 +35,10 @@ export function mountsWithLabel(spec: VolumeSpec, allModes: boolean): boolean {
   return spec.persistent !== undefined && (allModes || isReadWriteOncePod(spec));
 }
 
-/** Returns the access mode for metrics: the one with most users (`getVolumeAccessMode`). */
+/**
+ * Returns the volume's access mode for metrics. Of several modes, the mode with the most users is returned
+ * (`getVolumeAccessMode`).
+ */
 export function accessModeOf({ persistent }: VolumeSpec): string {
   if (persistent === undefined) return 'inline';
   const modes = persistent.spec?.accessModes ?? [];

@@ -7,7 +7,7 @@ import type { VolumeEntries } from '../manager/volume-entries.ts';
 import { accessModeOf, isMountable, mountsWithLabel, volumeLabels } from './label-rule.ts';
 import type { SelinuxConflict, SelinuxMetrics } from './selinux-metrics.ts';
 
-/** SELinux on this node. */
+/** SELinux settings of this node. */
 export interface SelinuxSettings {
   /** Default label of containers' files, for example `system_u:object_r:container_file_t:s0`. */
   readonly fileContext: string;
@@ -68,7 +68,7 @@ export class SelinuxLabels {
     return { ...found, selinuxLabel: wanted, ...(volume.node && { node: { ...volume.node, selinuxLabel: wanted } }) };
   }
 
-  /** Compares the label with the labels of other pods that use the volume. */
+  /** Reports a conflict if another pod uses the same volume with a different label. */
   #compare(pod: Pod, volume: ResolvedVolume, plugin: VolumePlugin, label: string, mounts: boolean): void {
     const { uniqueName } = volume.node ?? {};
     if (uniqueName === undefined) return;

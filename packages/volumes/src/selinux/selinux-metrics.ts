@@ -5,9 +5,9 @@ export type SelinuxConflict = 'pod_context_mismatch' | 'volume_context_mismatch'
 
 type Count = (plugin: string, accessMode: string) => void;
 
-/** Metrics of volumes with SELinux labels, with upstream's names (`desired_state_of_wold_selinux_metrics.go`). */
+/** Metrics of SELinux labels of volumes, with upstream's names (`desired_state_of_wold_selinux_metrics.go`). */
 export class SelinuxMetrics {
-  /** Counts a volume that is mounted with a label, or would be if its access mode allowed that. */
+  /** Counts a volume that is mounted with a label, or would be mounted with a label if its access mode allowed it. */
   readonly admitted: Count;
   readonly #conflicts: Readonly<Record<SelinuxConflict, { readonly errors: Count; readonly warnings: Count }>>;
 
@@ -38,7 +38,7 @@ export class SelinuxMetrics {
     };
   }
 
-  /** @param isError whether the pod cannot run because of the conflict */
+  /** Counts a conflict of labels. @param isError whether the pod cannot run because of the conflict */
   conflict(kind: SelinuxConflict, isError: boolean, plugin: string, accessMode: string): void {
     const { errors, warnings } = this.#conflicts[kind];
     (isError ? errors : warnings)(plugin, accessMode);

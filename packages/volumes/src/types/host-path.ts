@@ -7,7 +7,7 @@ import type { MountedVolume, VolumePlugin } from '../manager/plugin.ts';
 import type { ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 import type { MountContext } from '../mount/mount-context.ts';
 
-/** Action for a host path of some type: none, create it, or refuse it. */
+/** Action that the type of a host path requires: none, creating a directory or file, or refusing the volume. */
 export type HostPathCheck =
   | { readonly action: 'none' | 'makeDirectory' | 'makeFile' }
   | { readonly action: 'refuse'; readonly message: string };
@@ -30,7 +30,7 @@ const RULES: Readonly<Record<string, HostPathRule>> = {
 
 /**
  * Decides what a `hostPath.type` requires (`pkg/volume/hostpath/host_path.go`). The empty type requires nothing.
- * @param found kind of the file at the path, with links followed; `undefined` if there is none
+ * @param found kind of the file at the path, with links followed; `undefined` if there is no file
  */
 export function checkHostPath(path: string, type: string, found: FileKind | undefined): HostPathCheck {
   if (type === '') return { action: 'none' };
@@ -41,12 +41,12 @@ export function checkHostPath(path: string, type: string, found: FileKind | unde
   return { action: 'refuse', message: `hostPath type check failed: ${path} is not ${rule.words}` };
 }
 
-/** Access to foreign file systems that a host path needs. */
+/** File operations that a host path needs on file systems that may hang. */
 export type HostPathFiles = Pick<ForeignFiles, 'stat' | 'makeDirectory' | 'makeFile'>;
 
 /**
- * Plugin for `hostPath` volumes of pods and of PVCs: a path of the host is shown to containers as it is. Its content is
- * never removed. Its file system may never answer, so all access has a timeout (W6).
+ * Plugin for `hostPath` volumes of pods and of PVCs: a path of the host is shown to containers as it is. The content is
+ * never removed. The file system may hang, so all access to it has a timeout (W6).
  */
 export class HostPathPlugin implements VolumePlugin {
   readonly name = 'kubernetes.io/host-path';
@@ -79,7 +79,7 @@ export class HostPathPlugin implements VolumePlugin {
   }
 
   async tearDown(): Promise<void> {
-    // The volume has nothing in the pod's directory.
+    // A hostPath volume has no directory in the pod's directory.
   }
 
   isRemoving(): boolean {

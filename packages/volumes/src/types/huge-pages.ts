@@ -11,8 +11,9 @@ export function isHugePageMedium(medium: string): boolean {
 }
 
 /**
- * Returns the page size for a volume with a huge page medium: the medium's size, if the pod requests pages of that
- * size, or the only size that the pod requests (`getPageSizeMountOption` of `pkg/volume/emptydir`).
+ * Returns the page size of a huge page volume. A medium without a size uses the only page size that the pod requests; a
+ * medium with a size is valid if the pod requests pages of that size (`getPageSizeMountOption` of
+ * `pkg/volume/emptydir`).
  * @throws VolumeError `InvalidSource`
  */
 export function hugePageSize(medium: string, pod: Pod): string {

@@ -17,7 +17,7 @@ export class ImageVolumePlugin implements VolumePlugin {
   }
 
   async tearDown(): Promise<void> {
-    // The volume has nothing in the pod's directory.
+    // An image volume has no directory in the pod's directory.
   }
 
   isRemoving(): boolean {

@@ -22,7 +22,7 @@ const podMemoryLimit = oncePer((pod: Pod) => {
   return limit === undefined ? 0 : Number(limit.value());
 });
 
-/** Parses a limit; 0 means no limit. */
+/** Converts a limit to bytes; returns 0 if there is no limit. */
 function bytesOf(limit = '0'): number {
   return Number(parseQuantity(limit).value());
 }

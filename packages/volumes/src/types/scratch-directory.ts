@@ -28,7 +28,7 @@ export interface ScratchComponents {
   readonly mounter: Mounter;
 }
 
-/** Path of a directory of a pod, and of the state that records that the directory is ready. */
+/** Path of a pod's directory, and of a state directory whose file `ready` records that the pod's directory is ready. */
 export interface ScratchPaths {
   readonly directory: string;
   readonly stateDirectory: string;
@@ -37,13 +37,13 @@ export interface ScratchPaths {
 /** Medium: the disk, a tmpfs, or a hugetlbfs with a page size such as `2Mi`. */
 export type ScratchMedium =
   | { readonly medium: '' }
-  /** If `sizeBytes` is 0, the kernel's default of half the machine's memory applies. */
+  /** `sizeBytes`: size of the tmpfs. If 0, the kernel's default of half the machine's memory applies. */
   | { readonly medium: 'Memory'; readonly sizeBytes: number }
   | { readonly medium: 'HugePages'; readonly pageSize: string };
 
 export type ScratchSpec = ScratchPaths &
   ScratchMedium & {
-    /** Group that owns the directory; `undefined` for the kubelet's group. */
+    /** Group that owns the directory. If `undefined`, the kubelet's group owns the directory. */
     readonly fsGroup: number | undefined;
   };
 
@@ -53,7 +53,7 @@ const FILE_SYSTEMS: Readonly<Record<ScratchMedium['medium'], string | undefined>
   HugePages: 'hugetlbfs',
 };
 
-/** Mode of the directory, by medium. With its own file system, the file system's default mode is used. */
+/** Mode of the directory, by medium. The modes for tmpfs and hugetlbfs are the defaults of these file systems. */
 const MODES: Readonly<Record<ScratchMedium['medium'], number>> = { '': 0o777, Memory: 0o1777, HugePages: 0o755 };
 
 /** Maximum number of stacked mounts that are unmounted. */
@@ -74,7 +74,7 @@ const GROUP_MODE = 0o2770;
 export class ScratchDirectories {
   readonly #components: ScratchComponents;
   readonly #mounted: MountedTypes;
-  /** Determined when the first volume in memory is mounted. */
+  /** Whether tmpfs supports `noswap`; determined when the first volume in memory is mounted. */
   #noswap: Promise<boolean> | undefined;
 
   constructor(components: ScratchComponents) {
@@ -118,16 +118,16 @@ export class ScratchDirectories {
   }
 
   /**
-   * Removes the directory with its content, or the remainder of an interrupted removal. Does not fail if the directory
-   * does not exist.
+   * Removes the directory with its content; if the name is that of an interrupted removal, completes it. Does not fail
+   * if the directory does not exist.
    */
   async remove({ directory, stateDirectory }: ScratchPaths, signal: AbortSignal): Promise<void> {
     const { fs } = this.#components;
     if (isRemovingName(basename(directory))) return fs.removeAll(directory);
-    // The ready state is removed first: after a crash from here on, the volume is set up again or removed.
+    // The ready state is removed first, so that after a crash during the removal the volume is set up again or removed.
     await fs.removeAll(stateDirectory);
     const aside = join(dirname(directory), `${REMOVING}${basename(directory)}`);
-    // Left by an interrupted removal; the rename needs this name.
+    // An interrupted removal may have left a directory of this name, to which the rename below moves.
     await fs.removeAll(aside);
     if (await this.#moveAside(directory, aside, signal)) await fs.removeAll(aside);
     this.#mounted.forget();
@@ -145,9 +145,9 @@ export class ScratchDirectories {
   }
 
   /**
-   * Renames the directory. A mount point cannot be renamed; the kernel reports that without accessing the mounted file
-   * system, and only then the mount table is read. A mounted tmpfs or hugetlbfs is unmounted: it belongs to the
-   * volume, or a container mounted it over the volume. Any other mount is kept and reported.
+   * Renames the directory. A mount point cannot be renamed; the kernel reports EBUSY without accessing the mounted file
+   * system, and only then the mount table is read. A mounted tmpfs or hugetlbfs is unmounted: it belongs to the volume,
+   * or a container mounted it over the volume. Any other mount is kept and reported.
    * @returns `false` if the directory does not exist
    */
   async #moveAside(directory: string, aside: string, signal: AbortSignal): Promise<boolean> {

@@ -2,16 +2,19 @@ import { VolumeError } from '../../errors.ts';
 import type { VolumeSpec } from '../../manager/resolved-volume.ts';
 import type { DiskSource } from '../network-disk.ts';
 
-/** Upstream's name of the plugin. */
+/** Name of the Fibre Channel plugin in upstream's kubelet. */
 export const FC = 'kubernetes.io/fc';
 
 /**
- * A Fibre Channel disk: by the names of its ports and a logical unit, or by its own identifiers. Several names or
- * identifiers are paths to one disk.
+ * A Fibre Channel disk, identified either by the WWNs of its ports and a LUN, or by its WWIDs. Several WWNs or WWIDs
+ * are paths to the same disk.
  */
 export type FcDisk = { readonly wwns: readonly string[]; readonly lun: number } | { readonly wwids: readonly string[] };
 
-/** Returns what all network disks have in common; `undefined` if the volume is of another type. @throws VolumeError */
+/**
+ * Returns the volume's Fibre Channel disk in the form common to all network disks; `undefined` if the volume is of
+ * another type. @throws VolumeError
+ */
 export function fcSource({ volume, persistent, readOnly = false }: VolumeSpec): DiskSource | undefined {
   const fc = persistent === undefined ? volume.fc : persistent.spec?.fc;
   if (fc === undefined) return undefined;
@@ -22,7 +25,7 @@ export function fcSource({ volume, persistent, readOnly = false }: VolumeSpec): 
   return { uniqueName, directory: [directoryOf(disk)], fsType, readOnly: isReadOnly };
 }
 
-/** Returns the disk of a volume. @throws VolumeError `InvalidSource` */
+/** Returns the Fibre Channel disk of a volume. @throws VolumeError `InvalidSource` */
 export function requiredFcDisk({ volume, persistent }: VolumeSpec): FcDisk {
   const { targetWWNs = [], lun, wwids = [] } = (persistent === undefined ? volume.fc : persistent.spec?.fc) ?? {};
   if (lun !== undefined && targetWWNs.length > 0) return { wwns: targetWWNs, lun };
@@ -30,12 +33,12 @@ export function requiredFcDisk({ volume, persistent }: VolumeSpec): FcDisk {
   throw new VolumeError('InvalidSource', 'fc: no fc disk information found. failed to make a new mounter');
 }
 
-/** Returns the content of the file from which {@link parseFcFile} reads the disk. */
+/** Returns the content of the file that {@link parseFcFile} parses. */
 export function formatFcFile(disk: FcDisk): string {
   return JSON.stringify('wwns' in disk ? { WWNs: disk.wwns, Lun: disk.lun } : { WWIDs: disk.wwids });
 }
 
-/** Returns the disk in a file; `undefined` if the text names no disk. */
+/** Parses the content of the file with a disk's identifiers; returns `undefined` if the text names no disk. */
 export function parseFcFile(text: string): FcDisk | undefined {
   let value: unknown;
   try {
@@ -62,7 +65,8 @@ function directoryOf(disk: FcDisk): string {
 }
 
 /**
- * Reverts {@link directoryOf} (`parsePDName`), which is possible only if no identifier contains a hyphen. @throws VolumeError `InvalidSource`
+ * Returns the disk whose directory has this name (`parsePDName`). The result is exact only if no identifier of the disk
+ * contains a hyphen. @throws VolumeError `InvalidSource`
  */
 export function fcDiskOf(directory: string): FcDisk {
   const parts = directory.split('-');
@@ -79,7 +83,7 @@ export function isPathOf(link: string, wwn: string, lun: number): boolean {
   return (link.startsWith('fc-') || /^pci-.*-fc-/.test(link)) && link.endsWith(`fc-0x${wwn}-lun-${lun}`);
 }
 
-/** Blanks of an identifier are underscores in /dev/disk/by-id. */
+/** Returns the name of a disk's link in /dev/disk/by-id, in which blanks of the identifier are underscores. */
 function asLink(wwid: string): string {
   return wwid.replaceAll(' ', '_');
 }

@@ -22,15 +22,15 @@ const SCSI_HOSTS = '/sys/class/scsi_host';
 const BY_PATH = '/dev/disk/by-path';
 const BY_ID = '/dev/disk/by-id';
 
-/** A path to a disk, and the multipath device that has this path. */
+/** A path to a disk (`device`), and the multipath device that contains this path (`map`), if there is one. */
 interface FcPath {
   readonly device: string;
   readonly map: string | undefined;
 }
 
 /**
- * Connects Fibre Channel disks (`pkg/volume/fc/fc_util.go`). The fabric makes a disk known to the kernel; a disk that is
- * not known yet is searched for by a scan of all SCSI hosts.
+ * Connects Fibre Channel disks (`pkg/volume/fc/fc_util.go`). If the kernel does not know a disk yet, all SCSI hosts are
+ * scanned.
  */
 export class FcDisks implements NetworkDisks {
   readonly plugin: string = FC;
@@ -49,7 +49,7 @@ export class FcDisks implements NetworkDisks {
     // Identifiers that contain hyphens cannot be recovered from the directory's name, so they are stored in a file.
     await this.#components.fs.writeFileAtomic(join(directory, FILE), formatFcFile(disk), { mode: 0o640 });
     let paths = await this.#pathsOf(disk);
-    // A disk with a multipath device needs no scan.
+    // The SCSI hosts are scanned only if no path of the disk belongs to a multipath device.
     if (paths.every(({ map }) => map === undefined)) {
       await this.#scan(signal);
       paths = await this.#pathsOf(disk);
@@ -71,7 +71,9 @@ export class FcDisks implements NetworkDisks {
     for (const { device } of paths) await this.#delete(device, signal);
   }
 
-  /** Returns the disk that {@link connect} stored; `undefined` for a disk that the Go kubelet connected. */
+  /**
+   * Returns the disk that {@link connect} stored in a directory; `undefined` for a disk that the Go kubelet connected.
+   */
   async #load(directory: string): Promise<FcDisk | undefined> {
     const path = join(directory, FILE);
     const bytes = await readFileBounded(this.#components.fs, path, LIMIT_BYTES).catch((error: unknown) => {

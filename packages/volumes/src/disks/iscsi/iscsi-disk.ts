@@ -2,27 +2,27 @@ import { VolumeError } from '../../errors.ts';
 import type { VolumeSpec } from '../../manager/resolved-volume.ts';
 import type { DiskSource } from '../network-disk.ts';
 
-/** Upstream's name of the plugin. */
+/** Name of the iSCSI plugin in upstream's kubelet. */
 export const ISCSI = 'kubernetes.io/iscsi';
 
 const DEFAULT_PORT = 3260;
 
-/** A logical unit of an iSCSI target, as a pod and, for a PVC, its persistent volume describe it. */
+/** A LUN of an iSCSI target, combined from the pod's volume and, for a PVC, its persistent volume. */
 export interface IscsiDisk {
   /** Name of the persistent volume, or of the pod's volume. */
   readonly volumeName: string;
-  /** Portals with port; the first one names the disk. */
+  /** Portals, each with a port. The names of directories contain the first portal. */
   readonly portals: readonly [string, ...string[]];
   readonly iqn: string;
   readonly lun: number;
-  /** Interface that is cloned for the volume, if the volume has an initiator name. */
+  /** Name of the iSCSI interface that is cloned for the volume if the volume has an initiator name. */
   readonly initIface: string;
   readonly iface: string;
   /** Initiator name of the volume. If '', the initiator name of the interface is used. */
   readonly initiatorName: string;
   readonly chapDiscovery: boolean;
   readonly chapSession: boolean;
-  /** Secret with CHAP credentials; without a namespace, the pod's. */
+  /** Secret with CHAP credentials. Default of the namespace: the pod's namespace. */
   readonly secret?: { readonly namespace?: string; readonly name: string };
 }
 
@@ -43,14 +43,17 @@ export function iscsiDisk({ volume, persistent }: VolumeSpec): IscsiDisk | undef
   };
 }
 
-/** Returns the disk of a volume. @throws VolumeError `InvalidSource` */
+/** Returns the iSCSI disk of a volume. @throws VolumeError `InvalidSource` */
 export function requiredIscsiDisk(spec: VolumeSpec): IscsiDisk {
   const disk = iscsiDisk(spec);
   if (disk === undefined) throw new VolumeError('InvalidSource', 'Spec does not reference an ISCSI volume type');
   return disk;
 }
 
-/** Returns what all network disks have in common; `undefined` if the volume is of another type. */
+/**
+ * Returns the volume's iSCSI disk in the form common to all network disks; `undefined` if the volume is of another
+ * type.
+ */
 export function iscsiSource(spec: VolumeSpec): DiskSource | undefined {
   const disk = iscsiDisk(spec);
   const { volume, persistent, readOnly = false } = spec;
@@ -69,11 +72,11 @@ export function deviceName({ portals, iqn, lun }: Pick<IscsiDisk, 'portals' | 'i
   return `${portals[0]}-${iqn}-lun-${lun}`;
 }
 
-/** The facts that are needed to disconnect a disk. */
+/** The part of an iSCSI disk that is needed to disconnect it. */
 export type ConnectedIscsiDisk = Pick<IscsiDisk, 'portals' | 'iqn' | 'lun' | 'iface' | 'volumeName' | 'initiatorName'>;
 
 /**
- * Returns the disk that is mounted in directories of these names, with the facts that the names contain
+ * Returns the disk that is mounted in a directory, as far as the names of the directory and its parent describe it
  * (`extractPortalAndIqn`, `extractIface`). @throws VolumeError `InvalidSource`
  */
 export function diskOfNames([interfaceName = '', device = '']: readonly string[]): ConnectedIscsiDisk {
@@ -118,7 +121,7 @@ export function parseIscsiFile(text: string): ConnectedIscsiDisk | undefined {
   };
 }
 
-/** Adds the default port (`portalMounter`: a portal with a colon is taken as complete). */
+/** Adds the default port to a portal without a colon (`portalMounter`). */
 function withPort(portal: string): string {
   return portal.includes(':') ? portal : `${portal}:${DEFAULT_PORT}`;
 }

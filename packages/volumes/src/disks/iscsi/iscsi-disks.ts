@@ -29,15 +29,15 @@ export interface IscsiDisksComponents {
   readonly tools: DiskTools;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Secrets with CHAP credentials. Absent without an API server. */
+  /** Reads secrets with CHAP credentials; absent without an API server. */
   readonly secrets?: VolumeSecrets;
 }
 
 const FILE = 'iscsi.json';
 const LIMIT_BYTES = 64 * 1024;
-/** Time for which the device of a logged-in target is awaited, in seconds (`deviceDiscoveryTimeout`). */
+/** Maximum wait for the device of a target after the login, in seconds (`deviceDiscoveryTimeout`). */
 const DEVICE_SECONDS = 30;
-/** Time for which a multipath device is awaited, in seconds (`multipathDeviceTimeout`). */
+/** Maximum wait for a multipath device, in seconds (`multipathDeviceTimeout`). */
 const MULTIPATH_SECONDS = 10;
 const LINKS = '/dev/disk/by-path';
 
@@ -63,7 +63,7 @@ export class IscsiDisks implements NetworkDisks {
     const secret = await this.#secretOf(disk, namespace, signal);
     const transport = await this.#transportOf(disk, signal);
     if (disk.initiatorName !== '') await this.#iscsiadm.cloneInterface(disk, signal);
-    // The file exists before the login, so that the next process can revert the login.
+    // The file is written before the login, so that the next kubelet process can log out.
     await this.#components.fs.writeFileAtomic(join(directory, FILE), formatIscsiFile(disk), { mode: 0o640 });
     const devices = await this.#targets.run(disk.iqn, () => this.#attach(disk, transport, secret, signal), signal);
     const attempts = disk.portals.length > 1 ? MULTIPATH_SECONDS : 1;
@@ -121,7 +121,7 @@ export class IscsiDisks implements NetworkDisks {
       host = await this.#hostOf(iqn, portal);
     }
     if (host === undefined) throw new Error(`no SCSI host for portal ${portal} after logging in`);
-    // Only this logical unit becomes known to the kernel.
+    // Scans only this LUN, so that the kernel adds no other device of the target.
     await this.#components.tools.write(`/sys/class/scsi_host/host${host}/scan`, `0 0 ${lun}`, signal);
     return await this.#awaitLink(`ip-${portal.replace(/[[\]]/g, '')}-iscsi-${iqn}-lun-${lun}`, transport, signal);
   }
@@ -131,7 +131,10 @@ export class IscsiDisks implements NetworkDisks {
     return sessions.find(({ portals }) => portals.includes(portal))?.host;
   }
 
-  /** Waits for a link to the device. With an offload card, its name begins with the card's address. */
+  /**
+   * Waits until udev has created the link to the device. With an offload card, the link's name begins with the card's
+   * address.
+   */
   async #awaitLink(name: string, transport: string, signal: AbortSignal): Promise<string> {
     const { fs, clock } = this.#components;
     const isIt = (entry: string): boolean =>
@@ -157,7 +160,10 @@ export class IscsiDisks implements NetworkDisks {
     return undefined;
   }
 
-  /** Removes the devices from the kernel. A failure is logged: the logout may remove them. */
+  /**
+   * Removes the devices of a disk from the kernel. A failure is only logged, because the logout may still remove the
+   * device.
+   */
   async #deleteDevices({ iqn, lun }: ConnectedIscsiDisk, signal: AbortSignal): Promise<void> {
     const { fs, tools, logger } = this.#components;
     const devices = await devicesOfLun(fs, iqn, lun);
@@ -188,7 +194,7 @@ export class IscsiDisks implements NetworkDisks {
     }
   }
 
-  /** Returns whether another volume, also a block volume, uses the target (`isSessionBusy`). */
+  /** Returns whether another mounted or block volume uses the target (`isSessionBusy`). */
   async #isBusy(prefix: string, names: readonly string[], directory: string): Promise<boolean> {
     const { fs } = this.#components;
     const above = directory.slice(0, -names.join('/').length - 1);

@@ -2,13 +2,13 @@ import { isIPv6 } from 'node:net';
 import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 import { readDirectory } from '../../paths/volumes-on-disk.ts';
 
-/** Access to /sys, which the kernel serves from memory. */
+/** File operations on /sys. The operations do not hang, because the kernel serves /sys from memory. */
 export type SysFiles = Pick<FileSystem, 'open' | 'readdir' | 'exists'>;
 
 const HOSTS = '/sys/class/iscsi_host';
 const LIMIT_BYTES = 4096;
 
-/** A session of the kernel with an iSCSI target. */
+/** An iSCSI session between the kernel and a target. */
 export interface IscsiSession {
   /** Number of the SCSI host. */
   readonly host: number;
@@ -20,7 +20,7 @@ export interface IscsiSession {
 
 /**
  * Returns the sessions with a target (`GetISCSIPortalHostMapForTarget` of `pkg/volume/util/device_util_linux.go`). A
- * session that ends during the call is left out.
+ * session that disappears during the call is left out.
  */
 export async function iscsiSessions(fs: SysFiles, iqn: string): Promise<readonly IscsiSession[]> {
   const found: IscsiSession[] = [];

@@ -16,7 +16,10 @@ const DISCOVERY_KEYS = ['username', 'password', 'username_in', 'password_in'].ma
 );
 const SESSION_KEYS = ['username', 'password', 'username_in', 'password_in'].map((key) => `node.session.auth.${key}`);
 
-/** Calls of iscsiadm(8), in upstream's order (`pkg/volume/iscsi/iscsi_util.go`). Messages contain no secrets (W4). */
+/**
+ * Runs iscsiadm(8) with the same commands in the same order as upstream (`pkg/volume/iscsi/iscsi_util.go`). Messages
+ * contain no secrets (W4).
+ */
 export class Iscsiadm {
   readonly #tools: DiskTools;
 
@@ -24,7 +27,7 @@ export class Iscsiadm {
     this.#tools = tools;
   }
 
-  /** Returns the settings of an interface, without those that are empty. @throws VolumeError `MountFailed` */
+  /** Returns the settings of an iSCSI interface that are not empty. @throws VolumeError `MountFailed` */
   async interfaceSettings(iface: string, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const { exitCode, output } = await this.#run(['-m', 'iface', '-I', iface, '-o', 'show'], iface, signal);
     if (exitCode !== 0) throw failed(`could not read iface ${iface} error: ${output}`);
@@ -34,7 +37,9 @@ export class Iscsiadm {
     return new Map(settings.filter(([, value]) => value !== '<empty>'));
   }
 
-  /** Makes an interface with the volume's initiator name and the other settings of `initIface` (`cloneIface`). */
+  /**
+   * Creates an iSCSI interface with the volume's initiator name and the other settings of `initIface` (`cloneIface`).
+   */
   async cloneInterface({ initIface, iface, initiatorName }: IscsiDisk, signal: AbortSignal): Promise<void> {
     const settings = new Map(await this.interfaceSettings(initIface, signal));
     settings.delete('iface.iscsi_ifacename');
@@ -73,7 +78,8 @@ export class Iscsiadm {
       await run(...database, '-o', 'delete');
       throw failed(`failed to sendtargets to portal ${portal} output: ${shown(discovered)}`);
     }
-    // The kernel must not look for other logical units. Older versions do not know the setting.
+    // `manual` keeps the kernel from adding other LUNs of the target. Versions of iscsiadm without this setting fail,
+    // which is ignored.
     await run(...node, '-o', 'update', '-n', 'node.session.scan', '-v', 'manual');
     if (disk.chapSession) {
       const what = `failed to update iscsi node to portal ${portal}`;
@@ -84,7 +90,7 @@ export class Iscsiadm {
       await run(...node, '-o', 'delete');
       throw failed(`failed to attach disk: Error: ${shown(loggedIn)}`);
     }
-    // After a crash of the machine, a login at its start could hang.
+    // `manual` prevents a login when the machine boots, which could hang after a crash.
     await run('-m', 'node', '-p', portal, '-T', iqn, '-o', 'update', '-n', 'node.startup', '-v', 'manual');
   }
 
