@@ -34,7 +34,7 @@ export interface KubeClientsComponents {
   readonly credentials?: CredentialSource;
 }
 
-/** A rate limit as in the kubelet's configuration. */
+/** A rate limit for the requests of one client, with the meaning of `kubeAPIQPS` and `kubeAPIBurst`. */
 export interface RateLimit {
   /** Requests per second. 0 or less: no limit. */
   readonly qps: number;
@@ -43,16 +43,16 @@ export interface RateLimit {
 
 export interface KubeClientsOptions {
   readonly connection: ConnectionConfig;
-  /** `kubeAPIQPS` and `kubeAPIBurst`. Default: 50 and 100. */
+  /** The rate limit of requests (`kubeAPIQPS` and `kubeAPIBurst`). Default: 50 and 100. */
   readonly requests?: RateLimit;
-  /** `eventRecordQPS` and `eventBurst`. Default: 50 and 100. */
+  /** The rate limit of events (`eventRecordQPS` and `eventBurst`). Default: 50 and 100. */
   readonly events?: RateLimit;
   /**
    * The timeout of a heartbeat, in milliseconds: `nodeStatusUpdateFrequency` or the lease duration, whichever is
    * shorter. A slower heartbeat would be useless. Default: 10,000.
    */
   readonly heartbeatTimeoutMs?: number;
-  /** Default: `node-agent`. */
+  /** The value of the header `User-Agent`. Default: `node-agent`. */
   readonly userAgent?: string;
 }
 
@@ -66,7 +66,7 @@ export type UserClients = Readonly<Record<'requests' | 'events' | 'heartbeats', 
 export class KubeClients implements AsyncDisposable {
   readonly requests: RestClient;
   readonly events: RestClient;
-  /** Has no rate limit. */
+  /** The client of node status and lease updates. It has no rate limit. */
   readonly heartbeats: RestClient;
   readonly #transports: Readonly<Record<keyof UserClients, NodeTransport>>;
   readonly #client: (transport: HttpTransport, limiter: RateLimiter | undefined, timeoutMs?: number) => RestClient;
@@ -74,7 +74,7 @@ export class KubeClients implements AsyncDisposable {
   readonly #heartbeatTimeoutMs: number;
   #requestLimiter: RateLimiter | undefined;
 
-  /** Does no I/O. @throws KubeError `InvalidConfig` if the server or the proxy is not a URL */
+  /** Creates the clients without any I/O. @throws KubeError `InvalidConfig` if the server or the proxy is not a URL */
   constructor(components: KubeClientsComponents, options: KubeClientsOptions) {
     checkOptions('KubeClients', options, {
       connection: 'object',
@@ -128,8 +128,8 @@ export class KubeClients implements AsyncDisposable {
 
   /**
    * Returns clients that send their requests as another user over the same connections, with rate limits of their own.
-   * Thousands of users need no connections of their own this way. See {@link ImpersonatedUser} for the permission that
-   * the user of the connection needs.
+   * So thousands of users share the few connections of this object. See {@link ImpersonatedUser} for the permission
+   * that the user of the connection needs.
    */
   as(user: ImpersonatedUser, options: Pick<KubeClientsOptions, 'requests' | 'events'> = {}): UserClients {
     const { requests, events, heartbeats } = this.#transports;
@@ -141,14 +141,17 @@ export class KubeClients implements AsyncDisposable {
     };
   }
 
-  /** Changes the rate limit of {@link requests}. Requests that already wait keep their turn of the old limit. */
+  /**
+   * Changes the rate limit of {@link requests}. Requests that already wait for the old limit are sent when the old
+   * limit allows.
+   */
   setRequestRate(limit: RateLimit): void {
     this.#requestLimiter = limiterOf(limit, this.#clock);
   }
 
   /**
-   * Closes all connections, so that later requests open new ones. Upstream does this when heartbeats fail. Watches
-   * reconnect.
+   * Closes all connections, so that later requests open new ones. The Go kubelet does the same when heartbeats fail.
+   * Watches reconnect.
    */
   closeConnections(): void {
     for (const transport of Object.values(this.#transports)) transport.closeConnections();
@@ -160,7 +163,7 @@ export class KubeClients implements AsyncDisposable {
   }
 }
 
-/** `kubeAPIQPS` and `kubeAPIBurst`, `eventRecordQPS` and `eventBurst` of upstream's defaults. */
+/** Upstream's default of `kubeAPIQPS` and `eventRecordQPS`, and of `kubeAPIBurst` and `eventBurst`. */
 const DEFAULT_RATE: RateLimit = { qps: 50, burst: 100 };
 
 function limiterOf(limit: RateLimit | undefined, clock: Clock): RateLimiter | undefined {
