@@ -13,7 +13,7 @@ export interface StormOrder {
   readonly seconds: number;
 }
 
-/** Messages of the server: its URL, and the number of changes when it has made them. */
+/** Messages that the server sends: its URL when it listens, and the number of changes when all are made. */
 export type StormNews = { readonly url: string } | { readonly made: number };
 
 const TICK_MS = 1;
