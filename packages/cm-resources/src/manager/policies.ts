@@ -17,7 +17,7 @@ export interface PolicyOptions {
   readonly cpuManagerPolicy?: 'none' | 'static';
   /** `cpuManagerPolicyOptions`. Default: none. */
   readonly cpuManagerPolicyOptions?: Readonly<Record<string, string>>;
-  /** Gates of the options that are not GA. Default: upstream's. */
+  /** Feature gates of the CPU manager options that are not GA. Default: alpha options off, beta options on. */
   readonly cpuOptionGates?: CpuOptionGates;
   /** Gate `PodLevelResourceManagers`. Default: false. */
   readonly podLevelResourceManagers?: boolean;
@@ -42,19 +42,19 @@ export interface PolicyOptions {
 
 /** Rules of the policies that are on. */
 export interface Policies {
-  /** `undefined` with the policy `none`. */
+  /** Rules of the static CPU policy; `undefined` with the policy `none`. */
   readonly cpus: StaticCpus | undefined;
-  /** Memory of the machine while no container has any; `undefined` with the policy `None`. */
+  /** Memory of the machine when none of it is allocated to a container; `undefined` with the policy `None`. */
   readonly unusedMemory: MemoryState['nodes'] | undefined;
   readonly topology: TopologyPolicy;
   readonly scope: TopologyScope;
-  /** Gate `PodLevelResourceManagers`. */
+  /** Whether the gate `PodLevelResourceManagers` is on. */
   readonly podLevel: boolean;
 }
 
 /**
  * Creates the rules.
- * @param machine may be absent if all policies are off
+ * @param machine CPUs and memory; may be absent if all policies are off
  * @throws ContainerResourcesError `InvalidOptions`
  */
 export function policiesOf(options: PolicyOptions, machine: MachineTopology = { nodes: [] }): Policies {
