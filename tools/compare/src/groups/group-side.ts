@@ -70,7 +70,8 @@ export class GroupSide {
     });
     await runtime.start();
     try {
-      // When systemd updates a slice without its own CPUs, the slice loses the cpuset controller.
+      // The cgroup gets explicit CPUs, because a slice without them loses the cpuset controller when systemd updates
+      // it.
       const cpus = manager.version === 2 ? { cpus: (await readFile(ONLINE_CPUS, 'utf8')).trim() } : {};
       await manager.create([name], cpus);
       const [readOnlyPort = 0] = await freePorts(1);
