@@ -14,7 +14,7 @@ export class TaskGroup {
     this.#link = linkAbort(parent);
   }
 
-  /** Aborted when the parent is aborted or a task fails. */
+  /** Signal of all tasks, which is aborted when the parent is aborted or a task fails. */
   get signal(): AbortSignal {
     return this.#link.signal;
   }
