@@ -65,7 +65,7 @@ if ('reason' in found) test('compliance with a real kube-apiserver', (context) =
 else real(found.binaries);
 
 function real(binaries: ControlPlaneBinaries): void {
-  describe('kube-apiserver', { timeout: 120_000 }, () => {
+  describe('compliance with a real kube-apiserver', { timeout: 120_000 }, () => {
     let plane: ControlPlane;
     let clients: KubeClients;
     beforeAll(async () => {
