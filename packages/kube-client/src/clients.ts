@@ -61,12 +61,13 @@ export type UserClients = Readonly<Record<'requests' | 'events' | 'heartbeats', 
 
 /**
  * The three clients of a node, as in upstream (`cmd/kubelet/app/server.go`): one for requests and watches, one for
- * events, one for node status and lease. Each has its own connections and rate limit, so that none delays another (N6).
+ * events, one for node status and lease. Each client has its own connections and rate limit, so that no client delays
+ * another (N6).
  */
 export class KubeClients implements AsyncDisposable {
   readonly requests: RestClient;
   readonly events: RestClient;
-  /** The client of node status and lease updates. It has no rate limit. */
+  /** The client of node status and lease updates, without a rate limit. */
   readonly heartbeats: RestClient;
   readonly #transports: Readonly<Record<keyof UserClients, NodeTransport>>;
   readonly #client: (transport: HttpTransport, limiter: RateLimiter | undefined, timeoutMs?: number) => RestClient;

@@ -17,7 +17,7 @@ export interface TlsMaterial {
 
 /** The credentials for requests at one point in time. */
 export interface Credentials {
-  /** The TLS part of the credentials. It stays the same object until the CA, certificate or key changes. */
+  /** The TLS part of the credentials. The value stays the same object until the CA, certificate or key changes. */
   readonly tls: TlsMaterial;
   /** Headers to add to each request, with names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
@@ -115,8 +115,8 @@ export class ConfiguredCredentials implements CredentialSource {
 
   async current(signal?: AbortSignal): Promise<Credentials> {
     signal?.throwIfAborted();
-    // This check runs for every request. Without it, reading costs a fifth of a request's CPU time even if nothing is
-    // read.
+    // The freshness check runs for every request. Without this check, reading credentials costs a fifth of a request's
+    // CPU time even if no file has changed.
     if (this.#last !== undefined && this.#isFresh()) return this.#last;
     return await this.#oneAtATime.run('current', async () => await this.#current(signal), signal);
   }

@@ -1,6 +1,6 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** Why the API server rejected or failed a request (`metav1.StatusReason`). `Unknown` if it gave no reason. */
+/** Why the API server rejected or failed a request (`metav1.StatusReason`). `Unknown` if the server gave no reason. */
 export type StatusReason =
   | 'Unknown'
   | 'Unauthorized'
@@ -105,7 +105,7 @@ export class KubeError extends Error {
 
   override readonly name = 'KubeError';
   readonly code: KubeErrorCode;
-  /** The HTTP status. `undefined` if there was no response. */
+  /** The HTTP status. The status is `undefined` if there was no response. */
   readonly httpStatus: number | undefined;
   readonly details: StatusDetails | undefined;
   /**

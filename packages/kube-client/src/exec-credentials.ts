@@ -26,8 +26,8 @@ export interface PluginCredentials {
   readonly cert: string | undefined;
   readonly key: string | undefined;
   /**
-   * The time at which the credentials expire, in milliseconds since the epoch. `undefined`: they are valid until this
-   * process exits.
+   * The time at which the credentials expire, in milliseconds since the epoch. If `undefined`, the credentials are
+   * valid until this process exits.
    */
   readonly expiresAtMs: number | undefined;
 }
@@ -109,8 +109,8 @@ export class ExecCredentials {
 }
 
 /**
- * The longest YAML text that is parsed, in characters. A longer one is rejected, because parsing it would block the
- * process for seconds. JSON may be longer.
+ * The longest YAML text that is parsed, in characters. A longer YAML text is rejected, because parsing it would block
+ * the process for seconds. JSON may be longer.
  */
 const MAX_YAML_LENGTH = 65_536;
 

@@ -118,7 +118,7 @@ export class Http1Pool implements ConnectionPool {
   }
 }
 
-/** Yields the bytes of a response. After an abort, it throws the signal's reason. */
+/** Yields the bytes of a response. After an abort, the iterator throws the signal's reason. */
 async function* bodyOf(
   incoming: IncomingMessage,
   signal: AbortSignal | undefined,

@@ -55,7 +55,7 @@ interface WholeBody {
   text(maxBytes: number): Promise<BodyText>;
 }
 
-/** Reads a whole body as text. @throws KubeError `InvalidResponse` if it is longer than `maxBytes` */
+/** Reads a whole body as text. @throws KubeError `InvalidResponse` if the body is longer than `maxBytes` */
 export function readText(chunks: AsyncIterable<Uint8Array> | WholeBody, maxBytes: number): Promise<BodyText> {
   return 'text' in chunks ? chunks.text(maxBytes) : readChunks(chunks, maxBytes);
 }

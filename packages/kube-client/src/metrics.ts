@@ -13,7 +13,7 @@ export interface RestClientMetrics {
   readonly responseSize: Histogram<'verb' | 'host'>;
 }
 
-/** Registers the metrics. Clients with the same registry share them. */
+/** Registers the metrics. Clients with the same registry share the metrics. */
 export function restClientMetrics(metrics: Metrics): RestClientMetrics {
   const perVerb = ['verb', 'host'] as const;
   return {

@@ -9,8 +9,8 @@ export interface ListOptions {
   /** A field selector, for example `spec.nodeName=a`; see {@link fieldSelector}. */
   readonly fieldSelector?: string | undefined;
   /**
-   * The age of the data. Empty or absent: the newest version; `0`: any version; otherwise this version or newer, unless
-   * `resourceVersionMatch` says `Exact`.
+   * The age of the data. An empty or absent value means the newest version, and `0` any version. Another value means
+   * this version or newer, unless `resourceVersionMatch` is `Exact`.
    */
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: ResourceVersionMatch | undefined;

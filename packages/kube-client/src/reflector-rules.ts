@@ -12,7 +12,7 @@ export interface ReflectorState {
   /** The newest resource version seen. Empty before the first list. */
   readonly resourceVersion: string;
   /**
-   * Whether the server does not have `resourceVersion` (no longer, or not yet). Then the next list must not request
+   * Whether the server does not have `resourceVersion` (no longer, or not yet). If true, the next list must not request
    * that version.
    */
   readonly versionUnavailable: boolean;
@@ -50,7 +50,10 @@ export interface Reaction {
   readonly state: ReflectorState;
   /** Whether to wait for the reflector's back-off before the next step. */
   readonly backOff: boolean;
-  /** The minimum wait before the next step, in milliseconds, as the server requested it. 0 if it requested none. */
+  /**
+   * The minimum wait before the next step, in milliseconds, as the server requested it. The value is 0 if the server
+   * requested no wait.
+   */
   readonly atLeastMs: number;
 }
 

@@ -56,8 +56,8 @@ export interface ReflectorOptions<T> extends Pick<ListOptions, 'namespace' | 'fi
   /** The limit of the delays, in milliseconds, without jitter. Default: 30,000. */
   readonly maxBackOffMs?: number;
   /**
-   * How long a watch may be silent before it is reconnected, in milliseconds. Until the server has sent a first
-   * bookmark, the limit is twice as long. Default: 90,000.
+   * How long a watch may be silent before it is reconnected, in milliseconds. Before the first bookmark of the server,
+   * the limit is twice as long. Default: 90,000.
    */
   readonly idleTimeoutMs?: number;
 }
@@ -112,7 +112,7 @@ export class Reflector<T extends KubeObject> {
     });
   }
 
-  /** The objects by `namespace/name` (or only the name). They are never modified in place. */
+  /** The objects by `namespace/name` (or only the name). The objects are never modified in place. */
   get objects(): ReadonlyMap<string, T> {
     return this.#store.objects;
   }
@@ -127,7 +127,7 @@ export class Reflector<T extends KubeObject> {
     return this.#state.resourceVersion;
   }
 
-  /** The last failure, because of which the copy may be out of date. `undefined` while a watch is open. */
+  /** The last failure, because of which the copy may be out of date. The value is `undefined` while a watch is open. */
   get lastError(): KubeError | undefined {
     return this.#lastError;
   }

@@ -36,7 +36,10 @@ export function apiVersionOf(resource: Pick<Resource<unknown>, 'group' | 'versio
 export interface ObjectPath {
   /** Required for a namespaced resource. */
   readonly namespace?: string | undefined;
-  /** The name of the object. `undefined`, which the name of an API object may be, is rejected. */
+  /**
+   * The name of the object. The type allows `undefined`, because the name of an API object may be absent, but
+   * `undefined` is rejected.
+   */
   readonly name: string | undefined;
   readonly subresource?: string | undefined;
 }

@@ -88,7 +88,7 @@ export interface DeleteCollectionOptions {
 export interface ObjectList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** The token for the next page. `undefined` on the last page. */
+  /** The token for the next page. The token is `undefined` on the last page. */
   readonly continue: string | undefined;
 }
 

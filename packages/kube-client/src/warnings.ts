@@ -20,7 +20,7 @@ export class Once {
     this.#limit = limit;
   }
 
-  /** Records the text. Returns whether it is new. */
+  /** Records the text. Returns whether the text is new. */
   first(text: string): boolean {
     if (this.#said.has(text)) return false;
     this.#said.add(text);

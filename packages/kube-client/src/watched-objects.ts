@@ -5,7 +5,7 @@ import type { ObjectChanges } from './change-feed.ts';
  * readers share.
  */
 export interface WatchedObjects<T> {
-  /** The objects by `namespace/name` (or only the name). They are never modified in place. */
+  /** The objects by `namespace/name` (or only the name). The objects are never modified in place. */
   readonly objects: ReadonlyMap<string, T>;
   /** Whether the whole collection has been read at least once. */
   readonly hasSynced: boolean;

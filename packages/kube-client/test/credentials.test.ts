@@ -243,7 +243,7 @@ describe.each(PROTOCOLS)('credentials over %s', (_protocol, http2) => {
       { cluster, user: { exec: { ...plugin, provideClusterInfo: false } } },
       { exec },
     );
-    // This call refreshes the credentials of an open stream. It has no abort signal, so only the timeout can end it.
+    // A transport request without an abort signal, so only the timeout can end it.
     const request = { method: 'GET', path: '/', headers: {} } as const;
     const failed = failureOf(transport.request(request));
     await until(() => runs.length === 1);
