@@ -28,7 +28,10 @@ const READY = 'Pod is ready';
 const KEPT_LINES = 5;
 const STOP_TIMEOUT_MS = 15_000;
 
-/** Measured kubelet: a child process with static pods. It is observed only through its log, its metrics and `/proc`. */
+/**
+ * Measured kubelet: a child process with static pods. The kubelet is observed only through its log, its metrics and
+ * `/proc`.
+ */
 export class Kubelet {
   readonly #options: KubeletOptions;
   readonly #manifests: string;

@@ -100,7 +100,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
   };
 }
 
-/** Maximum number of pods. It is limited by the /24 subnet of their addresses. */
+/** Maximum number of pods. The number is limited by the /24 subnet of the pods' addresses. */
 const MAX_PODS = 250;
 
 function count(option: string, text: string, least = 1): number {

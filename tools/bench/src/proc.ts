@@ -54,8 +54,8 @@ export function parseStatus(text: string, name: string): number {
 }
 
 /**
- * Parses the CPU time of `/proc/<pid>/task/<tid>/schedstat`, in seconds. This time is exact, while `stat` counts
- * hundredths of a second.
+ * Parses the CPU time of `/proc/<pid>/task/<tid>/schedstat`, in seconds. The time in `schedstat` is exact, while `stat`
+ * counts hundredths of a second.
  */
 export function parseSchedstat(text: string): number {
   const nanoseconds = Number(text.split(' ')[0]);

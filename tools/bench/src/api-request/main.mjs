@@ -16,8 +16,8 @@ const ROUNDS = Number(process.argv[2] ?? 5);
 const PARALLEL = Number(process.argv[3] ?? 4);
 const REQUESTS = 400;
 /**
- * Number of requests of each kind before the first round. They warm up the code that all kinds share, which V8 compiles
- * step by step.
+ * Number of requests of each kind before the first round. The requests warm up the code that all kinds share, which V8
+ * compiles step by step.
  */
 const WARM_UP = 1_000;
 

@@ -7,7 +7,7 @@ import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 /** Namespace of the pods. */
 const NAMESPACE = 'default';
 
-/** Command of each pod's container. It exits immediately on SIGTERM. */
+/** Command of each pod's container. The command exits immediately on SIGTERM. */
 export const POD_COMMAND: readonly string[] = ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
 
 /** Spec of a pod that runs until it is stopped. */
@@ -18,7 +18,7 @@ export const PLAIN: PodSpec = {
 };
 
 /**
- * Pods of one node. They are created, changed and deleted through the API, and all times are the times at which this
+ * Pods of one node. The pods are created, changed and deleted through the API. All times are the times at which this
  * program's watch delivered the change.
  */
 export class ClusterPods {

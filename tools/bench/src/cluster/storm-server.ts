@@ -1,5 +1,5 @@
-// API server in memory, over HTTP, that changes one pod's annotation at a given rate on request. It is a child process,
-// so that its CPU time is not counted for the measured processes.
+// API server in memory, over HTTP, that changes one pod's annotation at a given rate on request. The server is a child
+// process, so that its CPU time is not counted for the measured processes.
 import { systemClock, systemRandom } from '@node-agent/async';
 import { FakeApiServer, FakeApiServerHttp } from '@node-agent/fake-apiserver';
 

@@ -16,7 +16,7 @@ import type { ClusterBenchOptions } from './options.ts';
 export interface TurnPlan {
   readonly options: ClusterBenchOptions;
   readonly controlPlane: ControlPlane;
-  /** Programs of the runtime. If absent, the runtime is in memory. */
+  /** Programs of the runtime. If `undefined`, a runtime in memory is used. */
   readonly binaries: ContainerdBinaries | undefined;
   readonly program: string;
   readonly nodeName: string;

@@ -13,7 +13,10 @@ export interface HollowApi extends AsyncDisposable {
   readonly adminKubeconfig: string;
   /** Additional arguments for hollow-node. */
   readonly hollowArguments: readonly string[];
-  /** Returns the processes of the control plane whose CPU time is measured. Empty for the API server in memory. */
+  /**
+   * Returns the processes of the control plane whose CPU time is measured. Returns an empty list for the API server in
+   * memory.
+   */
   pids(): Promise<readonly number[]>;
 }
 
@@ -32,8 +35,8 @@ export async function hollowApis(options: ApiOptions, say: (text: string) => voi
 }
 
 /**
- * Arguments of the control plane. They allow more concurrent requests than by default, because all clients and servers
- * are on this one machine.
+ * Arguments of the control plane. The arguments allow more concurrent requests than the defaults do, because all
+ * clients and servers are on this one machine.
  */
 const LARGE_CLUSTER: NonNullable<ControlPlaneOptions['extraArguments']> = {
   // The data are deleted after the run, and with fsync the etcds of one machine would wait for each other's writes.
@@ -44,7 +47,7 @@ const LARGE_CLUSTER: NonNullable<ControlPlaneOptions['extraArguments']> = {
 };
 const PROCESSES: readonly ProcessName[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 /**
- * Time limit for the start of the control plane, in ms. It is long, because the processes start slowly on a busy
+ * Time limit for the start of the control plane, in ms. The limit is long, because the processes start slowly on a busy
  * machine.
  */
 const START_TIMEOUT_MS = 300_000;

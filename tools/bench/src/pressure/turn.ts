@@ -116,7 +116,7 @@ export async function takePressureTurn(
 type Left = Readonly<Record<PressureKind['runsOut'], () => Promise<number>>>;
 
 /**
- * Returns functions that read the available disk space and memory. They compute the values as kubelets do for their
+ * Returns functions that read the available disk space and memory. The functions compute the values as kubelets do for
  * eviction thresholds.
  */
 async function gauges(disk: LoopDisk, side: RuntimeSide): Promise<Left> {
