@@ -25,8 +25,8 @@ export function isPodLevel(pod: Pod, podLevel: boolean): boolean {
 }
 
 /**
- * Returns whether a container gets the resources that it requests for itself. Otherwise it shares the resources of its
- * pod.
+ * Returns whether a container gets the resources that it requests for itself. A container without resources of its own
+ * shares the resources of its pod.
  */
 export function hasOwnResources(pod: Pod, container: Container, podLevel: boolean): boolean {
   return isManaged(pod, podLevel) && (!hasPodLevelResources(pod) || isGuaranteedAlone(container));

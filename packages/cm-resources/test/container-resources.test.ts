@@ -422,7 +422,7 @@ describe('memory allocations', () => {
 
   test('N12: memory that a rejected pod frees on another node of its group than it was taken from is in the state file', async () => {
     const node = new TestNode(options);
-    // Both NUMA nodes form a group, and only the second one has free memory afterwards.
+    // Both NUMA nodes form a group, and only the second node has free memory afterwards.
     await node.admit(pod('a', '1', '6Gi'));
     const rejected = podOf('b', [containerOf('one', '1', '512Mi'), containerOf('two', '99', '64Mi')]);
     expect(await node.admit(rejected)).toMatchObject({ admit: false });

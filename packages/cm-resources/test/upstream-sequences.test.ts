@@ -42,8 +42,8 @@ interface Sequence {
 
 /**
  * Random sequences of pods on random machines, each with the result and the state of upstream's policies (1.36.3) after
- * each step. They were recorded once. Pods with init containers are left out with `full-pcpus-only`, because upstream
- * does not count the cores that init containers leave.
+ * each step. The sequences were recorded once. Pods with init containers are left out with `full-pcpus-only`, because
+ * upstream does not count the cores that init containers leave.
  */
 const sequences = JSON.parse(readFileSync(new URL('upstream-sequences.json', import.meta.url), 'utf8')) as Sequence[];
 

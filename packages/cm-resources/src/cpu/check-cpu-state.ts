@@ -46,7 +46,7 @@ export function startingCpuState(
 
 /**
  * Returns a message that names two pods with a common exclusive CPU; `undefined` if there are none. Upstream does not
- * check this.
+ * check whether two pods have a common CPU.
  */
 function cpusOfTwoPods({ assignments, pods }: CpuState): string | undefined {
   const owners = new Map<number, string>();

@@ -9,8 +9,8 @@ export interface CpuState {
   readonly shared: CpuSet;
   readonly assignments: CpuAssignments;
   /**
-   * CPUs of pods as a whole, by pod UID: the CPUs of their containers and the CPUs that no container has. Only pods
-   * with pod-level resources have an entry, with the gate `PodLevelResourceManagers`. Default: none.
+   * CPUs of pods as a whole, by pod UID: the CPUs of their containers and the CPUs that no container has. If the gate
+   * `PodLevelResourceManagers` is on, pods with pod-level resources have an entry in this map. Default: none.
    */
   readonly pods?: ReadonlyMap<string, CpuSet>;
 }

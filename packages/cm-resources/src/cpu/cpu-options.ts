@@ -22,9 +22,9 @@ export interface StaticCpuOptions {
 
 /** Feature gates that allow the alpha and beta options of the static policy. */
 export interface CpuOptionGates {
-  /** `CPUManagerPolicyAlphaOptions`. Default: false. */
+  /** Whether the gate `CPUManagerPolicyAlphaOptions` is on. Default: false. */
   readonly alpha?: boolean;
-  /** `CPUManagerPolicyBetaOptions`. Default: true. */
+  /** Whether the gate `CPUManagerPolicyBetaOptions` is on. Default: true. */
   readonly beta?: boolean;
 }
 

@@ -6,13 +6,13 @@ import type { CpuTopology } from '../machine/cpu-topology.ts';
 export interface CpuReservation {
   /** Reserved amount in thousandths of a CPU: `kubeReserved` plus `systemReserved`, or the size of `cpus`. */
   readonly milliCpus: bigint;
-  /** CPUs of `reservedSystemCPUs`. If empty, as many CPUs as `milliCpus` needs are chosen. */
+  /** CPUs of `reservedSystemCPUs`. If the set is empty, as many CPUs as `milliCpus` needs are chosen. */
   readonly cpus: CpuSet;
 }
 
 /**
  * Returns the reserved CPUs: the CPUs of `reservedSystemCPUs` or, without that list, as many CPUs as the reserved
- * amount needs. They are chosen like the CPUs of a container (`NewManager`, `NewStaticPolicy`,
+ * amount needs. The reserved CPUs are chosen like the CPUs of a container (`NewManager`, `NewStaticPolicy`,
  * `pkg/kubelet/cm/cpumanager`).
  * @param take chooses the given number of CPUs from all CPUs of the machine
  * @throws ContainerResourcesError `InvalidOptions`

@@ -68,7 +68,8 @@ export class StaticCpus {
 
   /**
    * Allocates exclusive CPUs to a pod with pod-level resources and divides them among its containers (`AllocatePod`).
-   * Does nothing if the pod already has CPUs. Upstream would allocate them again when the kubelet is restarted.
+   * Does nothing if the pod already has CPUs. Upstream would allocate the CPUs of such a pod again when the kubelet is
+   * restarted.
    * @param affinity NUMA nodes from which CPUs are taken first; `undefined` means any
    * @throws ContainerResourcesError `Refused`
    */

@@ -7,7 +7,7 @@ import { quoteStart } from './quote-start.ts';
 const MAX_CPU = 65_535;
 /** Largest number of CPUs and ranges in a list: one for each CPU. */
 const MAX_PARTS = MAX_CPU + 1;
-/** Largest sum of the sizes of a list's ranges, which may overlap. It bounds the time to parse a list. */
+/** Largest sum of the sizes of a list's ranges, which may overlap. This limit bounds the time to parse a list. */
 const MAX_TOTAL = 4 * (MAX_CPU + 1);
 
 /** An immutable set of CPU ids, sorted ascending (`k8s.io/utils/cpuset`). */

@@ -110,8 +110,8 @@ export class Admissions {
   async #admit(pod: Pod, signal: AbortSignal): Promise<void> {
     const { devices, ledger, load, onChanged } = this.#parts;
     const { uid } = pod.metadata;
-    // If the state of an earlier process is invalid, the kubelet exits. Until it has exited, no pod is rejected because
-    // of the state.
+    // If the state of an earlier process is invalid, the kubelet exits. Until the kubelet has exited, no pod is
+    // rejected because of the invalid state.
     await load().catch(async () => await untilAborted(signal));
     signal.throwIfAborted();
     await devices?.load();
@@ -151,7 +151,7 @@ export class Admissions {
     }
   }
 
-  /** Waits for a pod that may soon free CPUs or memory. @returns false if there is none */
+  /** Waits for a pod that may soon free CPUs or memory. @returns false if there is no such pod */
   async #waited(uid: string, signal: AbortSignal): Promise<boolean> {
     const { clock, ledger, noted } = this.#parts;
     const wait = async (what: string, work: () => Promise<void>): Promise<true> => {

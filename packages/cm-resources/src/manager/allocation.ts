@@ -39,7 +39,9 @@ export class PodAllocation {
   readonly #parts: AllocationParts;
   readonly #pod: Pod;
   readonly #reuse = new MemoryReuse();
-  /** NUMA affinity of each container. It is set before the container's devices are allocated. */
+  /**
+   * NUMA affinity of each container. The affinity of a container is set before the container's devices are allocated.
+   */
   readonly affinities: Affinities;
 
   constructor(parts: AllocationParts, pod: Pod, affinities: Affinities) {
@@ -70,8 +72,8 @@ export class PodAllocation {
       this.#allocateMemory(container, affinity);
       if (forPod === undefined) await this.#parts.devices?.allocate(this.#pod, container, signal);
     }
-    // Devices are allocated only after all CPUs and memory: another pod could take them while this one waits for
-    // devices.
+    // Devices are allocated only after all CPUs and memory: another pod could take CPUs or memory while this pod waits
+    // for devices.
     if (forPod !== undefined) await this.#allocateDevices(signal);
     countAligned(this.#parts.metrics, this.#parts.policies, this.#pod);
   }

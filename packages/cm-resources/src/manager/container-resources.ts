@@ -24,11 +24,11 @@ export interface ContainerResourcesComponents {
   readonly fs: StateFiles;
   readonly pods: ResourcePods;
   /**
-   * Updates the CPUs of running containers when the shared pool changes. If absent, the CPUs of running containers are
-   * not updated.
+   * Updates the CPUs of running containers when the shared pool changes. Without `containers`, the CPUs of running
+   * containers are not updated.
    */
   readonly containers?: ResourceContainers;
-  /** Devices to align with CPUs and memory. If absent, only CPUs and memory are aligned. */
+  /** Devices to align with CPUs and memory. Without `devices`, only CPUs and memory are aligned. */
   readonly devices?: AlignedDevices;
   /** Records what a pod waits for. Default: not recorded. */
   readonly noted?: NotedWait;
@@ -73,7 +73,7 @@ export class ContainerResources {
   #loading: Promise<void> | undefined;
 
   /**
-   * @throws OptionsError naming the invalid component or option
+   * @throws OptionsError that names the invalid component or option
    * @throws ContainerResourcesError `InvalidOptions` if the policies do not fit the machine
    */
   constructor(components: ContainerResourcesComponents, options: ContainerResourcesOptions) {
@@ -184,8 +184,8 @@ export class ContainerResources {
   }
 
   /**
-   * Records that a container is about to start (upstream: `PreStartContainer`). The memory of the init containers before
-   * it becomes free, because they have finished.
+   * Records that a container is about to start (upstream: `PreStartContainer`). The memory of earlier init containers
+   * is freed, because these have finished.
    * @param cpus the CPUs with which the container was created
    */
   starting(pod: Pod, container: Container, containerId: string, cpus: string): void {
@@ -202,8 +202,8 @@ export class ContainerResources {
   /**
    * Reports whether a container has exclusive CPUs, so that a CFS quota would only slow it down
    * (`ContainerHasExclusiveCPUs`, `PodHasExclusiveCPUs` in `pkg/kubelet/cm/container_manager_linux.go`).
-   * @param container if absent, the answer is about the cgroup of the pod: true if any container has CPUs of its own or,
-   * with pod-level resources, if all have
+   * @param container name of the container. If absent, the result is for the cgroup of the pod: true if any container
+   * has exclusive CPUs or, with pod-level resources, if all containers have exclusive CPUs
    */
   hasExclusiveCpus(pod: Pod, container?: Container): boolean {
     const { podLevel, cpus } = this.#policies;

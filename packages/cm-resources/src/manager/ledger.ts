@@ -95,8 +95,8 @@ export class Ledger {
   }
 
   /**
-   * Writes both files in the background. This is enough after resources were freed: a restart before the write would
-   * free them again.
+   * Writes both files in the background. A write in the background is enough after resources were freed: after a
+   * restart before the write, the kubelet would free the resources again.
    */
   writeSoon(): void {
     this.write().catch((err: unknown) => this.#logger.error({ err }, 'Failed to store state to checkpoint'));

@@ -122,8 +122,8 @@ export function beginSeries(
 }
 
 /**
- * Sets the metrics for the numbers of shared and exclusive CPUs. They are computed from the state, because upstream's
- * incremental counting counts reused CPUs twice.
+ * Sets the metrics for the numbers of shared and exclusive CPUs. The numbers are computed from the state, because
+ * upstream's incremental counting counts reused CPUs twice.
  */
 export function showCpus(metrics: ResourceMetrics, cpus: StaticCpus, state: CpuState): void {
   const exclusive = exclusiveCpus(state);

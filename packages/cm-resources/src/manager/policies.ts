@@ -13,9 +13,9 @@ import { type TopologyPolicy, topologyPolicy } from '../topology/topology-policy
 
 /** Policies of the node, with the names and values of the kubelet's configuration. */
 export interface PolicyOptions {
-  /** `cpuManagerPolicy`. Default: `none`. */
+  /** CPU manager policy (`cpuManagerPolicy`). Default: `none`. */
   readonly cpuManagerPolicy?: 'none' | 'static';
-  /** `cpuManagerPolicyOptions`. Default: none. */
+  /** Options of the CPU manager policy (`cpuManagerPolicyOptions`). Default: no options. */
   readonly cpuManagerPolicyOptions?: Readonly<Record<string, string>>;
   /** Feature gates of the CPU manager options that are not GA. Default: alpha options off, beta options on. */
   readonly cpuOptionGates?: CpuOptionGates;
@@ -23,15 +23,15 @@ export interface PolicyOptions {
   readonly podLevelResourceManagers?: boolean;
   /** `reservedSystemCPUs`, such as `0-1,6`. Default: none; as many CPUs as `nodeReservation` has are chosen. */
   readonly reservedSystemCPUs?: string;
-  /** `memoryManagerPolicy`. Default: `None`. */
+  /** Memory manager policy (`memoryManagerPolicy`). Default: `None`. */
   readonly memoryManagerPolicy?: 'None' | 'Static';
-  /** `reservedMemory`. Default: none. */
+  /** Memory that is reserved on each NUMA node (`reservedMemory`). Default: no reservation. */
   readonly reservedMemory?: readonly NumaMemoryReservation[];
-  /** `topologyManagerPolicy`. Default: `none`. */
+  /** Topology manager policy (`topologyManagerPolicy`). Default: `none`. */
   readonly topologyManagerPolicy?: TopologyPolicyName;
-  /** `topologyManagerScope`. Default: `container`. */
+  /** Unit that is aligned (`topologyManagerScope`). Default: `container`. */
   readonly topologyManagerScope?: TopologyScope;
-  /** `topologyManagerPolicyOptions`. Default: none. */
+  /** Options of the topology manager policy (`topologyManagerPolicyOptions`). Default: no options. */
   readonly topologyManagerPolicyOptions?: Readonly<Record<string, string>>;
   /**
    * Quantities that the node reserves of each resource: `kubeReserved`, `systemReserved` and hard eviction thresholds

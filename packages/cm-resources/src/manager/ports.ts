@@ -7,11 +7,11 @@ export interface ResourcePods {
   /** Returns the pods that hold resources of the node (N1). */
   active(): readonly Pod[];
   /**
-   * Reports whether a container of a pod that is not active may still run. As long as it may, the pod keeps its CPUs
-   * and memory. Default: no container may.
+   * Reports whether a container of a pod that is not active may still run. As long as a container may run, the pod
+   * keeps its CPUs and memory. Default: no container may.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known. Until all are known, no CPUs or memory are freed. */
+  /** Returns whether all pods of the node are known. Until all pods are known, no CPUs or memory are freed. */
   sourcesReady(): boolean;
 }
 
@@ -36,7 +36,7 @@ export interface ResourceContainers {
   known?(): Promise<ReadonlyMap<string, ContainerRef>>;
 }
 
-/** Devices that are aligned with CPUs and memory. Implemented by package `device-manager`. */
+/** Devices that are aligned with CPUs and memory. Package `device-manager` implements these methods. */
 export interface AlignedDevices {
   /** Resolves when {@link hints} can return the hints of all devices. */
   load(): Promise<void>;

@@ -22,7 +22,7 @@ export interface MemoryNode {
   readonly cells: readonly number[];
 }
 
-/** Memory of one resource that a container has. It may come from any of the block's NUMA nodes. */
+/** Memory of one resource that a container has. The memory may come from any of the block's NUMA nodes. */
 export interface MemoryBlock {
   /** NUMA node ids, sorted ascending. */
   readonly nodes: readonly number[];
@@ -40,8 +40,8 @@ export interface MemoryState {
   readonly nodes: ReadonlyMap<number, MemoryNode>;
   readonly assignments: MemoryAssignments;
   /**
-   * Memory of pods as a whole, by pod UID. The containers of such a pod share or divide its memory. Only pods with
-   * pod-level resources have an entry, with the gate `PodLevelResourceManagers`. Default: none.
+   * Memory of pods as a whole, by pod UID. The containers of a pod share or divide the pod's memory. If the gate
+   * `PodLevelResourceManagers` is on, pods with pod-level resources have an entry in this map. Default: none.
    */
   readonly pods?: ReadonlyMap<string, readonly MemoryBlock[]>;
 }

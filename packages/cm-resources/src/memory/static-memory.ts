@@ -35,8 +35,8 @@ export function allocateMemory(
     return state;
   }
   const request = requestedMemory(pod, container, podLevel);
-  // A container without memory of its own is not restricted to any NUMA node. Upstream rejects its pod if no hint of
-  // another resource has chosen the nodes.
+  // A container without memory of its own is not restricted to any NUMA node. Upstream rejects the pod of such a
+  // container if no hint of another resource has chosen the nodes.
   if (request.size === 0) return withBlocks(state, uid, container.name, []);
   const nodes = nodesFor(state.nodes, request, affinity, reuse);
   const blocks = [...request].map(([resource, bytes]) => ({ nodes, resource, bytes }));
@@ -51,7 +51,8 @@ export function allocateMemory(
 
 /**
  * Allocates the memory of a pod with pod-level resources and divides it among the containers (`AllocatePod`). Does
- * nothing if the pod already has memory. Upstream would allocate it again when the kubelet is restarted.
+ * nothing if the pod already has memory. Upstream would allocate the memory of such a pod again when the kubelet is
+ * restarted.
  * @throws ContainerResourcesError `Refused`
  */
 export function allocatePodMemory(state: MemoryState, pod: Pod, affinity: TopologyHint): MemoryState {
