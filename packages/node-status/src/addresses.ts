@@ -11,7 +11,7 @@ const PROVIDED_NODE_IP = 'alpha.kubernetes.io/provided-node-ip';
 export interface NetworkFacts {
   /** All addresses of the host's interfaces. */
   readonly hostAddresses: readonly string[];
-  /** The addresses of the node's name in DNS and /etc/hosts. Empty if there are none. */
+  /** The addresses of the node's name in DNS and /etc/hosts. The list is empty if the name has no addresses. */
   readonly namedAddresses: readonly string[];
   /** The address of the default route's interface, preferably in the address family of --node-ip. */
   readonly defaultAddress?: string | undefined;

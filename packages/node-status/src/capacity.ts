@@ -6,8 +6,8 @@ export interface DevicePluginResources {
   readonly capacity: ResourceList;
   readonly allocatable: ResourceList;
   /**
-   * Names of the resources whose device plugins are gone. These resources are reported as 0, to distinguish them from
-   * resources that the cluster added.
+   * Names of the resources whose device plugins are gone. Resources of missing plugins are reported as 0, to
+   * distinguish them from resources that the cluster added.
    */
   readonly removed: readonly string[];
 }
@@ -18,7 +18,7 @@ export interface CapacityFacts {
    * Data about the machine; `undefined` if unreadable. The node then reports no CPU and no memory, and gets no pods.
    */
   readonly machine: MachineInfo | undefined;
-  /** The size of the file system with the root directory. `undefined` if unknown. */
+  /** The size of the file system with the root directory. The size is `undefined` if it is unknown. */
   readonly ephemeralStorageBytes?: number | undefined;
   readonly devicePlugins?: DevicePluginResources | undefined;
 }

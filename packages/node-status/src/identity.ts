@@ -12,7 +12,7 @@ export function registrationConflict(existing: Node, own: Node): string | undefi
 
 /**
  * Returns a message if a second kubelet must be writing to this node: its machine, firmware or boot ID differs from
- * what this kubelet wrote. Empty values are ignored.
+ * what this kubelet wrote. Empty IDs are ignored.
  *
  * @param written the node after this kubelet's last write
  */

@@ -13,10 +13,10 @@ const UNINITIALIZED: Taint = {
 export interface RegistrationSettings {
   readonly nodeName: string;
   readonly hostname: string;
-  /** --node-labels, validated by `@node-agent/config`. These labels override the default labels. */
+  /** --node-labels, validated by `@node-agent/config`. Labels of --node-labels override the default labels. */
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** The provider ID of the machine. Empty if it has none. */
+  /** The provider ID of the machine. The value is empty if the machine has no provider ID. */
   readonly providerId: string;
   readonly externalCloudProvider: boolean;
   readonly enableControllerAttachDetach: boolean;

@@ -9,8 +9,8 @@ export interface LeaseContent {
   readonly nodeName: string;
   readonly durationSeconds: number;
   /**
-   * The UID of the node that owns the lease. When the node is deleted, the garbage collector deletes the lease.
-   * `undefined` if not known yet.
+   * The UID of the node that owns the lease. When the node is deleted, the garbage collector deletes the lease. The UID
+   * is `undefined` if it is not known yet.
    */
   readonly nodeUid: string | undefined;
 }

@@ -1,8 +1,8 @@
 /** Data about the machine from the kernel and the firmware. */
 export interface MachineInfo {
-  /** The ID of the installation (`/etc/machine-id`). Empty if unknown. */
+  /** The ID of the installation (`/etc/machine-id`). The ID is empty if it is unknown. */
   readonly machineId: string;
-  /** The UUID of the firmware. Empty if unknown. */
+  /** The UUID of the firmware. The UUID is empty if it is unknown. */
   readonly systemUuid: string;
   /** The ID of the current boot, which changes with each boot. */
   readonly bootId: string;

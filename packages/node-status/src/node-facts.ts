@@ -34,7 +34,10 @@ export interface NodeFactSources {
   devicePlugins?(): DevicePluginResources;
   runtimeHandlers?(): readonly RuntimeHandler[] | undefined;
   runtimeFeatures?(): RuntimeFeatures | undefined;
-  /** Returns the names of the volumes in use. `undefined` until the volume manager knows which volumes are mounted. */
+  /**
+   * Returns the names of the volumes in use. Returns `undefined` until the volume manager knows which volumes are
+   * mounted.
+   */
   volumesInUse?(): readonly string[] | undefined;
 }
 

@@ -90,7 +90,10 @@ export class NodeLease {
     });
   }
 
-  /** The time when the lease was last created or renewed, by the monotonic clock. `undefined` before the first time. */
+  /**
+   * The time when the lease was last created or renewed, by the monotonic clock. The time is `undefined` before the
+   * lease was created or renewed.
+   */
   get renewedAtMs(): number | undefined {
     return this.#renewedAtMs;
   }

@@ -143,14 +143,14 @@ export class NodeStatusManager {
     this.#startup = new StartupMetrics(metrics, nodeName, clock.monotonic(), uptimeMs);
   }
 
-  /** The node as last read or written. `undefined` before it is registered. */
+  /** The node as last read or written. The value is `undefined` before the node is registered. */
   get node(): Node | undefined {
     return this.#node;
   }
 
   /**
-   * The last sign that another machine uses this node's name, since this kubelet started. `undefined` if there was
-   * none.
+   * The last sign that another machine uses this node's name, since this kubelet started. The value is `undefined` if
+   * there was no such sign.
    */
   get conflict(): string | undefined {
     return this.#conflict;
@@ -170,14 +170,14 @@ export class NodeStatusManager {
     this.wake();
   }
 
-  /** Tells the manager that a source has changed, so that the status is written now instead of at the next check. */
+  /** Notifies the manager that a source has changed, so that the status is written now instead of at the next check. */
   wake(): void {
     this.#woken = true;
     this.#wake?.();
   }
 
   /**
-   * Tells the manager that the node does not exist on the API server, so that it is registered now instead of at the
+   * Notifies the manager that the node does not exist on the API server, so that it is registered now instead of at the
    * next check.
    */
   registerAgain(): void {
@@ -344,7 +344,7 @@ export class NodeStatusManager {
     this.#reported(written, facts);
   }
 
-  /** Tells the volume and device managers that the API server has stored a status with these facts. */
+  /** Notifies the volume and device managers that the API server has stored a status with these facts. */
   #reported({ status }: Node, { devicePlugins }: NodeFacts): void {
     const { onVolumesReported, onDevicesReported } = this.#components;
     onVolumesReported?.(status?.volumesInUse ?? []);

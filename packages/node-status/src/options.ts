@@ -56,7 +56,8 @@ export interface NodeStatusOptions {
    */
   readonly factPatienceMs?: number;
   /**
-   * How long the machine has been up, in milliseconds. If absent, metrics that count from the boot are not reported.
+   * How long the machine has been up, in milliseconds. Without this time, metrics that count from the boot are not
+   * reported.
    */
   readonly uptimeMs?: number;
 }

@@ -2,7 +2,7 @@ import type { NodeStatus } from './node.ts';
 
 /** A runtime handler (the target of a RuntimeClass) and its features (CRI `StatusResponse.runtime_handlers`). */
 export interface RuntimeHandler {
-  /** The name of the handler. Empty for the default handler. */
+  /** The name of the handler. The name of the default handler is empty. */
   readonly name: string;
   readonly recursiveReadOnlyMounts: boolean;
   readonly userNamespaces: boolean;

@@ -5,7 +5,10 @@ import type { NodeSystemInfo } from './node.ts';
 export interface RuntimeVersion {
   /** The name of the runtime, for example `containerd`. */
   readonly name: string;
-  /** The version of the runtime, for example `2.1.9` or `v2.1.9`. `undefined` if the runtime does not respond. */
+  /**
+   * The version of the runtime, for example `2.1.9` or `v2.1.9`. The version is `undefined` if the runtime does not
+   * respond.
+   */
   readonly version: string | undefined;
 }
 
