@@ -11,7 +11,10 @@ const CHANCE = new Set([
   ...['createdAt', 'startedAt', 'finishedAt', 'pid', 'CNIResult', 'cniResult', 'lastTransitionTime', 'startTime'],
   ...['creationTimestamp', 'resourceVersion', 'managedFields', 'uid', 'Port', 'lastHeartbeatTime', 'ip', 'podIP'],
 ]);
-/** Names of fields with lists that have no defined order. These lists are sorted. */
+/**
+ * Names of fields with lists that have no defined order. Lists without a defined order are sorted before the
+ * comparison.
+ */
 const UNORDERED = new Set(['envs', 'env', 'hugepage_limits', 'volumesInUse', 'volumesAttached', 'drivers']);
 /** Major number of loop devices. Their minor numbers depend on which devices are free. */
 const LOOP_MAJOR = 7;

@@ -157,8 +157,8 @@ export const probes: readonly Case[] = [
     },
   },
   // The kubelet terminates the whole pod with the pod's grace period. The grace period is longer than the default 60 s
-  // before the comparison, so that the container still runs during the comparison. It is shorter than the time limit
-  // for deleting the pods.
+  // before the comparison, so that the container still runs during the comparison. The grace period is shorter than the
+  // time limit for deleting the pods.
   {
     name: 'startup-fails-own-grace',
     spec: {

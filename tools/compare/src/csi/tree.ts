@@ -33,7 +33,7 @@ export async function treeOf(directory: string, below = ''): Promise<readonly Tr
   return found;
 }
 
-/** Returns the fields of a data file and its bytes. Both are compared. */
+/** Returns the fields of a data file and its bytes. Fields and bytes are both compared. */
 function asJson(text: string): Json {
   try {
     return { fields: JSON.parse(text) as Json, text };

@@ -9,7 +9,10 @@ export type GroupFiles = Readonly<Record<string, string>>;
  */
 export type Groups = ReadonlyMap<string, GroupFiles>;
 
-/** Files that report state, statistics or events, or that trigger an action. They are not compared. */
+/**
+ * Files that report state, statistics or events, or that trigger an action. Files with state or statistics are not
+ * compared.
+ */
 const HAPPENED =
   /stat|usage|current|peak|events|pressure|procs|threads|tasks|failcnt|numa|effective|slabinfo|io_|throttle|memory_spread|clone_children|_time_recursive|\.(service|wait|merged|queued|sectors|time)|cgroup\.(kill|freeze)|reclaim|event_control|force_empty|pressure_level|cpuacct/;
 

@@ -116,7 +116,7 @@ export class OurNode {
 }
 
 /**
- * A pod that gets no CPUs and no memory. It requests a device, so its admission still runs through the resource
+ * A pod that gets no CPUs and no memory. The pod requests a device, so that its admission runs through the resource
  * managers.
  */
 const nobody: Pod = {
