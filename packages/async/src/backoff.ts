@@ -31,7 +31,7 @@ export class Backoff<K = string> {
 
   /**
    * @param components if `clock` is absent, the system clock is used; without `random`, delays have no jitter
-   * @throws OptionsError naming the option that is not valid
+   * @throws OptionsError that names the invalid option
    */
   constructor(components: { readonly clock?: Pick<Clock, 'now'>; readonly random?: Random }, options: BackoffOptions) {
     checkOptions('Backoff', options, {

@@ -37,7 +37,7 @@ export class LendingGate {
 
   /**
    * @param components if `clock` is absent, the system clock is used
-   * @throws OptionsError naming the option that is not valid
+   * @throws OptionsError that names the invalid option
    */
   constructor(components: { readonly clock?: Pick<Clock, 'setTimer'> }, options: LendingGateOptions) {
     checkOptions('LendingGate', options, { concurrency: 'limit', overdueMs: 'positive', maxOvertakes: 'notNegative?' });
