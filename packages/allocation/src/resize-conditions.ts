@@ -44,8 +44,8 @@ export function withPending(
 
 /**
  * Sets the in-progress condition because the resize is being actuated, or failed. An existing condition keeps its
- * generation. Reason and message are kept unless `news` has a new reason or message. Only the end of the resize removes
- * them.
+ * generation. Reason and message are kept unless `news` has a new reason or message. Reason and message are removed
+ * only when the resize ends.
  * @returns `told`: whether the condition changed
  */
 export function withInProgress(

@@ -23,13 +23,13 @@ export interface AllocationPods {
   /** Returns the pods that hold resources of the node (N1), with their allocated resources. */
   active(): readonly Pod[];
   /**
-   * Returns pods that are still in admission, for which other pods may be being evicted. They get freed resources
-   * before pending resizes. Default: no pods.
+   * Returns pods that are still in admission, for which other pods may be being evicted. The returned pods get freed
+   * resources before pending resizes do. Default: no pods.
    */
   applicants?(): readonly Pod[];
   /** Returns the pod with the spec that its source has now. */
   byUid(uid: string): Pod | undefined;
-  /** Returns whether all pod sources are ready. Until all are ready, no resources are allocated to resizes. */
+  /** Returns whether all pod sources are ready. Until all sources are ready, no resources are allocated to resizes. */
   sourcesReady(): boolean;
 }
 
