@@ -36,7 +36,7 @@ export interface ImageGcComponents {
   readonly cri: ImageGcCri;
   /** Returns the size and free space of the file system at a path; called with the image file systems' mount points. */
   readonly disks: { statfs(path: string, signal?: AbortSignal): Promise<DiskSize> };
-  /** Store for the ages of images across restarts. If absent, ages count from the start of the process. */
+  /** Store for the ages of images across restarts. Without a store, ages count from the start of the process. */
   readonly ages?: AgeStore;
   /**
    * Returns the images, under any name, that are being pulled or from which a container is about to be created. Such
@@ -98,7 +98,7 @@ export class ImageGc {
   readonly #collected: Counter<'reason'>;
   readonly #turn = new Semaphore(1);
   #times: ReadonlyMap<string, ImageTimes> | undefined;
-  /** Images without an ID that are not pinned. They cannot be removed. */
+  /** Images that are not pinned but cannot be removed, because they have no ID. */
   #invalid: readonly ListedImage[] = [];
   readonly #startOnce = new StartOnce('ImageGc');
 
