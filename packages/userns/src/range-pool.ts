@@ -12,8 +12,8 @@ export class RangePool {
   readonly #byPod = new Map<string, number>();
   readonly #taken = new Set<number>();
   /**
-   * Slots that a pod may be using according to its file, although they are not assigned to it, by pod UID. These slots
-   * are not assigned while the pod exists.
+   * Slots that a pod may be using according to its file, although they are not assigned to it, by pod UID. Such slots
+   * are not assigned to other pods while the pod exists.
    */
   readonly #blocked = new Map<string, ReadonlySet<number>>();
   /** Pods whose IDs are unknown, each with the reason. While there is any such pod, no slot is assigned. */

@@ -137,9 +137,9 @@ export class UserNamespaces {
         if (range !== undefined) this.#record(uid, range);
       } catch (err) {
         if (!UserNamespaceError.is(err)) throw err;
-        // Upstream does not start in this case. Here, only the pod itself fails, when it requests its IDs. If the pod's
-        // IDs are unknown, no IDs are assigned to any other pod until this pod is gone, because no two pods may share
-        // IDs.
+        // Upstream does not start if a mappings file is invalid. Here, only the pod of the file fails, when it requests
+        // its IDs. If the pod's IDs are unknown, no IDs are assigned to any other pod until this pod is gone, because
+        // no two pods may share IDs.
         if (range === undefined) this.#pool.blockAll(uid, err);
         logger.error({ podUid: uid, reason: errorText(err) }, 'Failed to restore the user namespace of a pod');
       }
