@@ -8,7 +8,7 @@ export interface PodProvider {
   byName(namespace: string, name: string): Pod | undefined;
 }
 
-/** Methods through which the server sees the devices of a node. Implemented by package `device-manager`. */
+/** Methods through which the server sees the devices of a node. Package `device-manager` implements these methods. */
 export interface DeviceHoldings {
   /** Frees the devices of pods that are gone. */
   freeGone(): void;
@@ -21,7 +21,7 @@ export interface DeviceHoldings {
   allocatableDevices(): ReadonlyMap<string, readonly { readonly id: string; readonly numaNodes: readonly number[] }[]>;
 }
 
-/** Methods through which the server sees the ResourceClaims of a node. Implemented by package `dra`. */
+/** Methods through which the server sees the ResourceClaims of a node. Package `dra` implements these methods. */
 export interface ClaimHoldings {
   /** Returns the devices that a container gets from ResourceClaims, by claim. */
   dynamicResources(
@@ -40,7 +40,7 @@ export interface ClaimHoldings {
   }[];
 }
 
-/** Memory of one resource that a container has. It may come from any of the NUMA nodes in `nodes`. */
+/** Memory of one resource that a container has. The memory may come from any of the NUMA nodes in `nodes`. */
 export interface HeldMemory {
   readonly nodes: readonly number[];
   /** Name of the resource: `memory` or `hugepages-<size>`. */
@@ -49,8 +49,8 @@ export interface HeldMemory {
 }
 
 /**
- * Methods through which the server sees the exclusive CPUs and the memory of containers. Implemented by package
- * `cm-resources`.
+ * Methods through which the server sees the exclusive CPUs and the memory of containers. Package `cm-resources`
+ * implements these methods.
  */
 export interface ResourceHoldings {
   /** Returns the exclusive CPUs of a container; empty if the container has none. */
