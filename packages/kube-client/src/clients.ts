@@ -22,7 +22,7 @@ export interface KubeClientsComponents {
   readonly logger?: Logger;
   /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Makes a span of each request, and sends it with the request. Default: no tracing. */
+  /** Creates a span for each request, and sends the span's context with the request. Default: no tracing. */
   readonly tracer?: Tracer;
   /** The environment of the process: proxies, `DISABLE_HTTP2`, and the environment of exec plugins. */
   readonly environment: Environment;

@@ -14,7 +14,7 @@ export interface PartitionedReflectorOptions<T> extends SharedReflectorOptions<T
 
 /**
  * Splits one watched collection among many readers, such as the pods of a cluster among the kubelets of one process.
- * Each reader sees only the objects of its partition. The memory holds each object once, however many readers there
+ * Each reader sees only the objects of its partition. Each object is in memory only once, however many readers there
  * are. If an object moves to another partition, the reader of the old partition sees a deletion and the reader of the
  * new one a new object.
  */

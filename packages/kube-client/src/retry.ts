@@ -1,7 +1,7 @@
 import { errorCode } from '@node-agent/host';
 import { isTooLargeVersion, type KubeError } from './errors.ts';
 
-/** Codes of errors that mean that an established connection broke. A read may be repeated after them. */
+/** Codes of errors that mean that an established connection broke. A read may be repeated after such an error. */
 const BROKEN_CONNECTION = new Set([
   'ECONNRESET',
   'EPIPE',

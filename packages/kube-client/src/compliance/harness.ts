@@ -22,16 +22,15 @@ export interface ComplianceOptions {
   readonly namespace?: string;
   /** The first and also the longest back-off of the reflectors, in milliseconds. Default: the reflector's defaults. */
   readonly backOffMs?: number;
-  /** Breaks all connections of the client. If unset, cases that need this function are skipped. */
+  /** Breaks all connections of the client. If unset, cases that need `cutConnections` are skipped. */
   readonly cutConnections?: () => Promise<void> | void;
   /**
    * Makes the server forget its history, so that all earlier resource versions are expired. If unset, cases that need
-   * this function are skipped.
+   * `compact` are skipped.
    */
   readonly compact?: () => Promise<void> | void;
   /**
-   * Makes the server lose all its data including the resource versions. If unset, cases that need this function are
-   * skipped.
+   * Makes the server lose all its data including the resource versions. If unset, cases that need `wipe` are skipped.
    */
   readonly wipe?: () => Promise<void> | void;
 }
