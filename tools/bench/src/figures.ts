@@ -45,7 +45,10 @@ export interface Figure {
   readonly unit: string;
   readonly bare?: number;
   readonly kubelet: number;
-  /** Ratio of the kubelet's value to the bare runtime's. With several repetitions, the median of their ratios. */
+  /**
+   * Ratio of the kubelet's value to the bare runtime's. With several repetitions, this is the median of the
+   * repetitions' ratios.
+   */
   readonly ratio?: number;
   readonly target?: Target;
 }

@@ -20,7 +20,7 @@ import type { ClaimsBenchOptions } from './options.ts';
 
 /** Resources of a kubelet at rest. */
 interface Rest {
-  /** Share of one CPU, including the kubelet's child processes. */
+  /** Share of one CPU that the kubelet and its child processes used. */
   readonly cpuShare: number;
   readonly rssBytes: number;
 }

@@ -136,7 +136,9 @@ export class ClusterKubelet {
     return this.#child?.channel != null;
   }
 
-  /** Sends a message to the preloaded module. Resolves with its answer. @throws Error if the process exits */
+  /**
+   * Sends a message to the preloaded module. Resolves with the module's response. @throws Error if the process exits
+   */
   async ask(message: object): Promise<unknown> {
     const child = this.#child;
     if (child?.connected !== true) throw new Error(`kubelet exited\n${await this.logTail()}`);

@@ -1,5 +1,5 @@
-// Server that answers all probes of a node and records their arrival. The server is a child process, so that its CPU
-// time is not counted for the measured processes.
+// Server that responds to all probes of a node and records the arrival times. The server is a child process, so that
+// its CPU time is not counted for the measured processes.
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
