@@ -160,7 +160,7 @@ export class GroupSide {
     await this.#until(`no pod cgroups of ${this.#options.name} are left`, isEmpty, signal);
   }
 
-  /** Reads the side's cgroup tree. Names that depend on the side are replaced by common names. */
+  /** Reads the side's cgroup tree. Names that differ between the sides are replaced by equal names. */
   async groups(): Promise<Groups> {
     const hierarchy = await readHierarchy(nodeFileSystem);
     const mounts = hierarchy.version === 1 ? hierarchy.mounts : new Map([['', hierarchy.mount]]);

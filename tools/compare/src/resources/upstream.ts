@@ -33,7 +33,7 @@ export class Upstream implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
 
-  /** @param directory parent of the directories with the state files */
+  /** @param directory parent directory of the directories with the state files */
   constructor(program: string, directory: string) {
     this.#child = spawn(program, ['run'], {
       stdio: ['pipe', 'pipe', 'inherit'],
