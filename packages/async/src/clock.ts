@@ -1,6 +1,6 @@
 /** A timer set on a {@link Clock}. */
 export interface Timer {
-  /** Cancels the timer: its callback is not called afterwards. A second call does nothing. */
+  /** Cancels the timer: its callback is not called afterwards. A second call of `cancel` does nothing. */
   cancel(): void;
 }
 
