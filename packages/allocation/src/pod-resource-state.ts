@@ -140,7 +140,7 @@ export class PodResourceState {
     try {
       if (content.data !== this.#lastData) await this.#store.create(this.#name, content);
     } catch (err) {
-      // The failed write may still have reached the disk.
+      // The content of the file is unknown now, because the failed write may still have reached the disk.
       this.#lastData = undefined;
       for (const [uid, resources] of changed) {
         if (!isSame(this.#onDisk.get(uid), resources)) this.#onDisk.delete(uid);
