@@ -1,14 +1,15 @@
-// Runs the test files that failed once more, one after another. Beside other suites on two cores, an end-to-end test may
-// time out for want of a processor; by itself it must pass. Every file that passes only then is printed.
+// Runs the test files that failed once more, one after another. If other suites run at the same time on two cores, an
+// end-to-end test may time out because it gets too little CPU time; run alone, it must pass. Every file that passes
+// only when run alone is printed.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { workspaceManifests } from '../bootstrap/toolchain.mjs';
 
-/** More failed files than that are no coincidence: they are not run again. */
+/** Maximum number of failed files that are run again. More failures than this are not caused by chance. */
 const MOST = 6;
 
-/** Returns the failed test files with their packages' folders. */
+/** Returns the failed test files, each with the folder of its package. */
 export function failedFiles(root) {
   const failed = [];
   for (const manifest of workspaceManifests()) {

@@ -1,5 +1,5 @@
-// Replaces `fast-check` in tests: the library with a fixed seed, so that every run uses the same values and results are
-// reproducible. FAST_CHECK_SEED=random (or a number) selects other values; a failure prints its seed.
+// Replaces `fast-check` in tests by the library with a fixed seed, so that every run uses the same values and results
+// are reproducible. FAST_CHECK_SEED=random (or a number) selects other values; a failure prints its seed.
 import fc from '../../node_modules/fast-check/lib/fast-check.js';
 
 const { FAST_CHECK_SEED: seed = '1' } = process.env;

@@ -11,7 +11,10 @@ const nx = (target, ...args) => ['nx', 'run-many', '-t', target, '--output-style
 /** Exit code of a command that was skipped and has printed the reason. */
 const SKIPPED = 77;
 
-/** Steps with name and command. With `tests: true`, vitest's reports count instead of the command. */
+/**
+ * Steps with name and command. The result of a step with `tests: true` comes from vitest's reports instead of the
+ * command's exit code.
+ */
 const steps = [
   { name: 'system packages', command: ['node', 'tools/test/system-packages.mjs'] },
   { name: 'control plane', command: ['node', 'tools/test/control-plane.mjs'] },
@@ -76,7 +79,8 @@ for (const step of steps) {
     totals.failed += report.failed;
     totals.skipped += report.skipped;
     faults.push(...report.faults);
-    // If the test runner fails without a failed test (syntax error, package without a report), that is a failure, too.
+    // The step also fails if the test runner fails without a failed test, for example because of a syntax error or a
+    // package without a report.
     if (!ok && failedBefore === 0 && report.failed === 0) {
       totals.failed += 1;
       faults.push(`${step.name}: ${file} exited with ${result.status ?? result.signal} without a failed test`);

@@ -12,7 +12,9 @@ export function clearReports(root) {
   for (const manifest of workspaceManifests()) fs.rmSync(reportOf(root, manifest), { force: true });
 }
 
-/** Sums up all reports; `lines` has one line per package, `faults` one per failed test or file. */
+/**
+ * Sums up all reports. In the result, `lines` has one line per package, and `faults` one line per failed test or file.
+ */
 export function readReports(root) {
   const sum = { passed: 0, failed: 0, skipped: 0, lines: [], faults: [] };
   for (const manifest of workspaceManifests()) {
@@ -34,7 +36,7 @@ export function readReports(root) {
     );
     for (const suite of report.testResults) {
       const where = path.relative(root, suite.name);
-      // A file that could not be loaded has no tests, but counts as failed.
+      // A file that could not be loaded has no test results, but counts as one failure.
       if (suite.status === 'failed' && !suite.assertionResults.some((test) => test.status === 'failed')) {
         sum.failed += 1;
         sum.faults.push(`${where}: ${suite.message}`);
@@ -48,7 +50,10 @@ export function readReports(root) {
   return sum;
 }
 
-/** Returns the first line and the last lines of a failure: a message may quote a long log, whose end shows the cause. */
+/**
+ * Returns the first line and the last lines of a failure message. The message may quote a long log, whose end shows the
+ * cause.
+ */
 function reasonOf({ failureMessages = [] }) {
   const lines = stripVTControlCharacters(failureMessages.join('\n'))
     .split('\n')

@@ -7,7 +7,7 @@ const OK = 0;
 const FAILED = 1;
 const WRONG_USAGE = 2;
 
-/** Surroundings of the command. */
+/** Environment of the command: its streams and environment variables. */
 interface Surroundings {
   readonly environment: NodeJS.ProcessEnv;
   readonly write: (text: string) => void;

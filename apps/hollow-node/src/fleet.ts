@@ -17,13 +17,14 @@ export interface FleetComponents<N extends RunnableNode> {
 }
 
 /**
- * Number of nodes that may be starting. If the machine or the API server cannot keep up with the start rate, nodes
- * start more slowly. Otherwise all would time out together, and running nodes would miss their heartbeats.
+ * Greatest number of nodes that may be starting at the same time. With this limit, nodes start more slowly if the
+ * machine or the API server cannot keep up with the start rate. Without the limit, all nodes would time out together,
+ * and running nodes would miss their heartbeats.
  */
 const MOST_STARTING = 50;
-/** Time after which a node that is not Ready no longer delays the others. */
+/** Time in ms after which a starting node that is not Ready no longer delays the start of other nodes. */
 const START_TIMEOUT_MS = 60_000;
-/** Delay before a node that failed is started again, as by a service manager. */
+/** Delay in ms before a node that failed is started again, as a service manager would do. */
 const RESTART_MS = 10_000;
 
 /**
@@ -85,12 +86,12 @@ export class Fleet<N extends RunnableNode = RunnableNode> {
     }
   }
 
-  /** Stops a node, as a power loss does: its containers end, and its objects stay in the API server. */
+  /** Stops a node, as a power loss does: the node's containers end, and its objects remain in the API server. */
   async remove(name: string): Promise<void> {
     await this.#nodes.get(name)?.remove();
   }
 
-  /** Releases the permit when the node is Ready, has failed, or has taken too long. */
+  /** Releases the permit to start when the node is Ready, has failed, or has taken too long. */
   async #untilStarted(name: string, permit: Disposable, signal: AbortSignal): Promise<void> {
     using _permit = permit;
     const { clock, logger } = this.#components;

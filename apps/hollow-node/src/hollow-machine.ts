@@ -13,19 +13,25 @@ export interface MachineSize {
   readonly storageBytes: number;
 }
 
-/** Usage of the machine besides its pods: a kubelet, a container runtime and an operating system. */
+/**
+ * Simulated CPU and memory usage of the machine without its pods: of a kubelet, a container runtime and an operating
+ * system.
+ */
 const SYSTEM_CPU_NANO_CORES = 20_000_000;
 const SYSTEM_MEMORY_BYTES = 300 * 1024 * 1024;
 
 /**
  * The machine of a hollow node, in memory: file system, mounts, container runtime, and the kernel's files about CPU and
- * memory. It survives its kubelet.
+ * memory. The machine survives a failure of its kubelet.
  */
 export class HollowMachine {
   readonly fs: MemoryFileSystem;
   readonly mounter: MemoryMounter;
   readonly runtime: FakeRuntime;
-  /** The runtime with streams. Exec, attach and port-forward are served on a port that is opened for the first of them. */
+  /**
+   * The runtime with streams: exec, attach and port-forward are served on a port that is opened at the first such
+   * request.
+   */
   readonly cri: RuntimeService & ImageService;
   readonly #clock: Clock;
   readonly #size: MachineSize;
@@ -60,7 +66,7 @@ export class HollowMachine {
     await this.fs.writeFile('/etc/resolv.conf', 'nameserver 192.0.2.53\n');
   }
 
-  /** Ends all processes of the machine, and its streams. */
+  /** Ends all containers of the machine, and its streams. */
   async powerOff(): Promise<void> {
     this.runtime.powerOff();
     await this.#streaming?.started.catch(() => undefined);
@@ -75,7 +81,10 @@ export class HollowMachine {
     await this.#streaming.started;
   }
 
-  /** Reads the usage of the containers. CPU time since the last reading is estimated from the current usage. */
+  /**
+   * Returns the machine's current usage, including its containers. The CPU time since the last call is estimated from
+   * the current CPU usage.
+   */
   async #figures(): Promise<MachineFigures> {
     const { stats } = await this.runtime.listContainerStats({});
     const sum = (values: readonly (number | undefined)[]): number =>
@@ -95,7 +104,7 @@ export class HollowMachine {
 
 const CONTAINERS_DIRECTORY = '/var/lib/containers';
 
-/** A file system whose kernel files are made when they are read. */
+/** A file system whose kernel files ({@link machineTexts}) are generated when they are read. */
 class MachineFiles extends MemoryFileSystem {
   readonly #figures: () => Promise<MachineFigures>;
 

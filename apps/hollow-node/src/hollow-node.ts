@@ -51,8 +51,8 @@ export interface HollowNodeOptions extends HollowNodeSettings {
 }
 
 /**
- * A node without a machine: the kubelet of this repository, with all its managers, over a file system and a container
- * runtime in memory. For the API server it is a node like any other.
+ * A node without a real machine: the kubelet of this repository, with all its managers, runs with a file system and a
+ * container runtime in memory. The API server cannot distinguish such a node from other nodes.
  */
 export class HollowNode {
   readonly #components: HollowComponents;
@@ -62,7 +62,7 @@ export class HollowNode {
   readonly #events: ApiEventRecorder;
   readonly #assembled: AssembledKubelet<undefined>;
 
-  /** Does no I/O. */
+  /** Creates the node without any I/O. */
   constructor(
     components: HollowComponents,
     plan: NodePlan,
@@ -130,7 +130,7 @@ export class HollowNode {
   }
 
   /**
-   * Runs the node until `signal` is aborted; then its containers end. May be called once.
+   * Runs the node until `signal` is aborted; then the node's containers end. May be called only once.
    * @throws the error of the part of the kubelet that failed
    */
   async run(signal: AbortSignal): Promise<void> {
@@ -149,7 +149,7 @@ export class HollowNode {
     }
   }
 
-  /** Resolves when the API server has the node as Ready. @throws the signal's reason */
+  /** Resolves when the Node object in the API server is Ready. @throws the signal's reason */
   async ready(signal: AbortSignal): Promise<void> {
     using changes = this.#node.changes();
     for (let change = await changes.take(signal); change !== undefined; change = await changes.take(signal)) {
@@ -171,7 +171,10 @@ export class HollowNode {
  */
 const EVENT_CACHE_SIZE = 512;
 
-/** Returns a clock on which multiples of a second, at which much periodic work begins, are shifted. */
+/**
+ * Returns a clock whose monotonic time is shifted. So the node's periodic work, which begins at multiples of a second,
+ * happens at other times than that of other nodes.
+ */
 function shiftedClock(clock: Clock, shiftMs: number): Clock {
   return {
     now: () => clock.now(),
@@ -180,7 +183,10 @@ function shiftedClock(clock: Clock, shiftMs: number): Clock {
   };
 }
 
-/** Probes and hooks over the network succeed: hollow pods have addresses, but nothing listens on them. */
+/**
+ * Network ports with which all probes and hooks over the network succeed: hollow pods have addresses, but no process
+ * listens on them.
+ */
 const healthyNetwork: Pick<NodePorts, 'probePorts' | 'hookHttp'> = {
   probePorts: {
     http: async () => ({ kind: 'answer', status: 200, body: '' }),

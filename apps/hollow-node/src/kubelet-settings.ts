@@ -11,7 +11,7 @@ export interface HollowNodeSettings {
   readonly taints: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
   /** Addresses of the cluster's DNS server, for pods. */
   readonly clusterDns: readonly string[];
-  /** `nodeLeaseDurationSeconds`. */
+  /** Duration of the node lease (`nodeLeaseDurationSeconds`). */
   readonly leaseDurationSeconds: number;
 }
 
@@ -19,7 +19,7 @@ export interface HollowNodeSettings {
 const POD_LOGS = '/var/log/pods';
 const ROOT = '/var/lib/kubelet';
 
-/** Returns the settings of a kubelet without containers: upstream's defaults, and no eviction, devices or swap. */
+/** Returns the settings of a hollow node's kubelet: upstream's defaults, without eviction, devices and swap. */
 export function kubeletSettings(
   { size, address, clusterDns }: HollowNodeSettings,
   node: Pick<AssemblySettings, 'nodeName' | 'servers' | 'podCidr'>,

@@ -2,11 +2,11 @@
 export interface MachineFigures {
   readonly cpus: number;
   readonly memoryBytes: number;
-  /** Memory in use. */
+  /** Memory in use, in bytes. */
   readonly usedBytes: number;
   /** CPU time used since the boot, in nanoseconds. */
   readonly cpuNs: number;
-  /** Wall-clock time of the boot. */
+  /** Wall-clock time of the boot, in ms since 1970. */
   readonly bootedAtMs: number;
 }
 
@@ -16,8 +16,8 @@ export const CGROUP_MOUNT = '/sys/fs/cgroup';
 type Render = (figures: MachineFigures) => string;
 
 /**
- * The kernel files from which the stats of a node are read, generated from the simulated usage of the machine. Cgroups
- * of pods are missing, so the stats of pods come from the runtime.
+ * The kernel files from which the stats of a node are read, generated from the simulated usage of the machine. There
+ * are no files for the cgroups of pods, so the stats of pods come from the runtime.
  */
 export const machineTexts: Readonly<Record<string, Render>> = {
   '/proc/stat': ({ cpus, bootedAtMs }) =>

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=16 --heap-growing-percent=25 --max-old-space-size=16384
 // V8 flags for a process of many nodes. Without them, on a machine with 24 GiB:
-// - V8's young generation grows to 128 MiB within the first pods. 16 MiB for each half take no more CPU time.
+// - V8's young generation grows to 128 MiB within the first pods. With 16 MiB for each half, the CPU time is the same.
 // - V8 lets the old generation grow to a multiple of its live objects before it collects garbage.
 // - The old generation may take at most 4 GiB, whatever memory the machine has.
 import { setMaxListeners } from 'node:events';
@@ -11,7 +11,7 @@ if (problem === undefined) {
   // Imported after the version check: on an old Node.js the import would fail with an incomprehensible error.
   const { runHollowNode } = await import('./command.ts');
   const controller = new AbortController();
-  // Every node adds listeners to the signal: without this call, Node.js would warn of a leak.
+  // Allows any number of listeners: every node adds some to the signal, and Node.js would warn of a leak.
   setMaxListeners(0, controller.signal);
   const end = (name: NodeJS.Signals): void => {
     // A second signal ends the process at once.
@@ -25,7 +25,7 @@ if (problem === undefined) {
     write: (text: string) => void process.stdout.write(text),
     writeError: (text: string) => void process.stderr.write(text),
   };
-  // Nothing of the nodes needs to be saved, so their last timers need not be waited for.
+  // The process exits without waiting for the nodes' last timers, because no state of the nodes needs to be saved.
   process.exit(await runHollowNode(process.argv.slice(2), surroundings, controller.signal));
 } else {
   process.stderr.write(`hollow-node: ${problem}\n`);

@@ -3,7 +3,7 @@ export interface NodePlan {
   readonly name: string;
   /** Port of the node's kubelet server. `undefined`: the node has no server. */
   readonly port: number | undefined;
-  /** Offset of the node's periodic work, so that the work of many nodes is spread. */
+  /** Offset of the node's periodic work in ms, so that the work of many nodes is spread over time. */
   readonly phaseMs: number;
   /** Range of pod addresses until the cluster has one for the node (`node.spec.podCIDR`). */
   readonly podCidr: string;
@@ -15,28 +15,34 @@ export interface NodePlanSettings {
   readonly nodes: number;
   /** Index of the first node, so that several processes can share a cluster. */
   readonly first: number;
-  /** Beginning of each node's name; its index follows. */
+  /** First part of each node's name, which is followed by the node's index. */
   readonly namePrefix: string;
-  /** Port of the node with index 0; the next node has the next port. 0: nodes have no servers. */
+  /**
+   * Port of the kubelet server of the node with index 0; each further node has the next port. 0: nodes have no servers.
+   */
   readonly port: number;
   /** IPv4 range that is divided among the nodes, for example `10.128.0.0/9`. */
   readonly podCidr: string;
-  /** Pods of a node. Each node gets at least twice as many addresses, as with kubeadm: /24 for 110 pods. */
+  /**
+   * Maximum number of pods of a node. Each node gets at least twice as many addresses, as with kubeadm: /24 for 110
+   * pods.
+   */
   readonly maxPods: number;
 }
 
 /**
- * A kubelet does its periodic work at whole seconds, and syncs pods at rest at multiples of five seconds. With the same
- * instants on all nodes, the process would be busy for hundreds of milliseconds at each, and late with heartbeats.
+ * Period in ms over which the periodic work of the nodes is spread. A kubelet does its periodic work at whole seconds,
+ * and syncs pods at rest at multiples of five seconds. If all nodes did this at the same time, the process would be
+ * busy for hundreds of milliseconds, and heartbeats would be late.
  */
 const PHASE_PERIOD_MS = 5000;
-/** The process wakes up this often for the periodic work of some of its nodes. */
+/** Interval in ms at which the process wakes up for the periodic work of some of its nodes. */
 const PHASE_STEP_MS = 50;
 const HIGHEST_PORT = 65_535;
 
 /**
  * Returns the plans of all nodes. The same index always has the same name, port and range.
- * @throws RangeError if the ports or the range of pod addresses do not suffice
+ * @throws RangeError if the ports or the pod addresses do not suffice for all nodes
  */
 export function planNodes({ nodes, first, namePrefix, port, podCidr, maxPods }: NodePlanSettings): readonly NodePlan[] {
   const last = first + nodes - 1;

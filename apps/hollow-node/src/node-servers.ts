@@ -27,7 +27,10 @@ interface Components {
   readonly reviewer: Reviewer;
 }
 
-/** The kubelet servers of all nodes. They have one certificate, and accept clients as a kubelet in a cluster does. */
+/**
+ * The kubelet servers of all nodes. All servers have the same certificate, and authenticate and authorize clients as a
+ * kubelet in a cluster does.
+ */
 export interface NodeServers {
   readonly make: MakeServer;
   /** Services that the servers need. The caller must start them. */
@@ -78,7 +81,10 @@ async function servingCertificate(
   return files;
 }
 
-/** Returns the authorities of clients. Default: the CA of the cluster, which also issues the API server's client certificate. */
+/**
+ * Returns the certificate authorities of the servers' clients. Default: the CA of the cluster, which also issues the
+ * API server's client certificate.
+ */
 function clientAuthorities(
   components: Pick<Components, 'clock' | 'logger'>,
   file: string | undefined,

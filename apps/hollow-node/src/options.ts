@@ -8,7 +8,7 @@ export interface HollowOptions
   extends Pick<NodePlanSettings, 'nodes' | 'first' | 'namePrefix' | 'port' | 'podCidr'>,
     Omit<HollowNodeSettings, 'address'> {
   readonly kubeconfig: string;
-  /** Address of all nodes. `undefined`: an address of this machine. */
+  /** Address of all nodes. `undefined`: an address of this machine is chosen. */
   readonly address: string | undefined;
   readonly startRate: number;
   readonly profileFile: string | undefined;
@@ -19,7 +19,7 @@ export interface HollowOptions
   readonly verbosity: number;
 }
 
-/** A wrong command line. */
+/** Error for an invalid command line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -136,7 +136,7 @@ function bytes(option: string, text: string): number {
     const value = Number(parseQuantity(text).value());
     if (value > 0 && Number.isSafeInteger(value)) return value;
   } catch {
-    // Refused below, like 0.
+    // An invalid quantity is rejected below, as 0 is.
   }
   throw new UsageError(`${option}: must be a quantity above 0 such as 32Gi`);
 }

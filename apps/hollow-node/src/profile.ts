@@ -94,7 +94,7 @@ function quantity(value: unknown, path: string, refuse: Refuse): number {
     const amount = Number(parseQuantity(String(value)).milliValue()) / 1000;
     if (amount >= 0) return amount;
   } catch {
-    // Refused below, like a negative quantity.
+    // An invalid quantity is rejected below, as a negative one is.
   }
   return refuse(path, 'must be a quantity that is not negative, such as 50m or 64Mi');
 }

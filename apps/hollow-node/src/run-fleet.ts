@@ -24,7 +24,7 @@ interface ProcessComponents {
 /**
  * Joins all nodes to their cluster and runs them until `signal` is aborted.
  * @param onStarted called when all nodes have been started
- * @throws Error naming the option or file that cannot be used
+ * @throws Error that names the option or file that cannot be used
  */
 export async function runFleet(
   options: HollowOptions,
@@ -41,7 +41,7 @@ export async function runFleet(
   const version = `hollow-node/${HOLLOW_VERSION}`;
   await using clients = new KubeClients(
     { clock, logger, metrics, environment, fs: userFiles },
-    // Each node has the rate limit of a kubelet. Shared requests are not limited.
+    // The shared client has no rate limit; each node limits its own requests as a kubelet does.
     { connection, requests: UNLIMITED, events: UNLIMITED, userAgent: version },
   );
   const watches = new SharedWatches({ clock, random, logger, client: clients.requests });

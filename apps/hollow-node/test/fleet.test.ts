@@ -7,7 +7,7 @@ import { Fleet } from '../src/fleet.ts';
 const plan = (name: string) => ({ name, port: undefined, phaseMs: 0, podCidr: '10.0.0.0/24' });
 const ready = async (): Promise<void> => {};
 
-test('nodes start at the given rate, and a node that fails starts again without the others', async () => {
+test('a fleet starts its nodes at the given rate, and restarts only the node that failed', async () => {
   const clock = new FakeClock();
   const { logger, lines } = captureLogger();
   const starts: string[] = [];
@@ -37,7 +37,7 @@ test('nodes start at the given rate, and a node that fails starts again without 
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('a removed node is not started again', async () => {
+test('a fleet does not start a removed node again', async () => {
   const clock = new FakeClock();
   const { logger } = captureLogger();
   let starts = 0;
@@ -60,7 +60,7 @@ test('a removed node is not started again', async () => {
   await running;
 });
 
-test('at most 50 nodes are starting at a time, and a node that takes a minute no longer delays the others', async () => {
+test('a fleet starts at most 50 nodes at a time, and a node that is not Ready after a minute no longer delays the others', async () => {
   const clock = new FakeClock();
   const { logger, lines } = captureLogger();
   const becomeReady: (() => void)[] = [];

@@ -49,7 +49,7 @@ test('three nodes register and become Ready with their own names, sizes and rang
   }
 });
 
-test('a pod runs until it is Ready with an address of its node, and an event says so', async () => {
+test('a pod runs until it is Ready with an address of its node, and an event reports the start', async () => {
   const world = startWorld(3);
   await world.seconds(3);
   const probe = { httpGet: { path: '/healthz', port: 80 }, periodSeconds: 1 };
@@ -64,7 +64,7 @@ test('a pod runs until it is Ready with an address of its node, and an event say
   expect(events.some(({ reason, source }) => reason === 'Started' && source?.host === 'hollow-2')).toBe(true);
 });
 
-test('the range of pod addresses in the Node object replaces the computed one', async () => {
+test("the pod CIDR in the Node object replaces the pod CIDR of the node's plan", async () => {
   const world = startWorld(1);
   await world.seconds(3);
   const patch = { type: 'merge', body: { spec: { podCIDR: '10.7.3.0/24', podCIDRs: ['10.7.3.0/24'] } } } as const;
@@ -75,7 +75,7 @@ test('the range of pod addresses in the Node object replaces the computed one', 
   expect((await world.pod('web'))?.status?.podIP).toMatch(/^10\.7\.3\./);
 });
 
-test('the server of a node answers logs, usage of pods and the summary', async () => {
+test('the kubelet server of a node serves container logs, usage of pods and the stats summary', async () => {
   const world = startWorld(1);
   await world.seconds(3);
   const behaviour = { output: [{ text: 'hello\n' }], usage: { cpuNanoCores: 250_000_000, memoryBytes: 64 * 2 ** 20 } };
@@ -103,7 +103,7 @@ test('a deleted pod terminates and is removed from the API server', async () => 
   expect(await world.pod('web')).toBeUndefined();
 });
 
-test('a Job pod with an exit code ends as Failed, and one without as Succeeded', async () => {
+test('a pod of a Job ends as Failed if its scripted exit code is not 0, and otherwise as Succeeded', async () => {
   const script = ({ name }: { readonly name: string }) => ({ exitAfterMs: 500, exitCode: name === 'bad' ? 3 : 0 });
   const world = startWorld(1, { runtime: { script } });
   await world.seconds(3);
@@ -140,7 +140,7 @@ test('a node whose Node object was deleted registers again', async () => {
   expect(await world.ready('hollow-0')).toBe('True');
 });
 
-test('three nodes follow all pods with one watch, and heartbeats arrive within the lease', async () => {
+test('three nodes share one watch of pods, and renew their leases in time', async () => {
   const world = startWorld(3);
   await world.seconds(3);
   const seen: { readonly verb: string; readonly resource: string; readonly atMs: number; readonly name: string }[] = [];

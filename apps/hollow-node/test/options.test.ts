@@ -3,7 +3,7 @@ import { parseOptions } from '../src/options.ts';
 
 const REQUIRED = ['--kubeconfig', 'admin.kubeconfig'];
 
-test('without options, ten nodes of 8 CPUs and 110 pods have servers from port 20250 on', () => {
+test('by default, parseOptions returns ten nodes with 8 CPUs and 110 pods, and server ports from 20250 on', () => {
   expect(parseOptions(REQUIRED)).toMatchObject({
     ...{ kubeconfig: 'admin.kubeconfig', nodes: 10, first: 0, namePrefix: 'hollow-', port: 20_250, maxPods: 110 },
     size: { cpus: 8, memoryBytes: 32 * 2 ** 30, storageBytes: 100 * 2 ** 30 },
@@ -12,7 +12,7 @@ test('without options, ten nodes of 8 CPUs and 110 pods have servers from port 2
   expect(parseOptions(['--help'])).toBeUndefined();
 });
 
-test('labels and taints are read', () => {
+test('parseOptions parses labels and taints', () => {
   const argv = ['--label', 'a=b', '--label=c=', '--taint', 'hollow=true:NoSchedule', '--taint', 'x:NoExecute'];
   expect(parseOptions([...REQUIRED, ...argv])).toMatchObject({
     labels: { a: 'b', c: '' },
@@ -32,6 +32,6 @@ test.each([
   [['--taint', 'a=b'], '--taint: a=b: must be KEY=VALUE:NoSchedule, or with another effect'],
   [['--tls-cert-file', 'a'], '--tls-cert-file and --tls-private-key-file: one requires the other'],
   [['--bogus'], "Unknown option '--bogus'"],
-])('%j is refused with a message that names the option', (argv, message) => {
+])('parseOptions rejects %j with a message that names the option', (argv, message) => {
   expect(() => parseOptions(argv.length === 0 ? [] : [...REQUIRED, ...argv])).toThrow(message);
 });

@@ -6,7 +6,7 @@ import { parseProfile } from '../src/profile.ts';
 
 const SETTINGS = { nodes: 2, first: 3, namePrefix: 'n-', port: 20_000, podCidr: '10.128.0.0/9', maxPods: 110 };
 
-test('a node with the same index has the same name, port and range in every process', () => {
+test("planNodes derives name, port, phase and pod range from a node's index only", () => {
   expect(planNodes(SETTINGS)).toEqual([
     { name: 'n-3', port: 20_003, phaseMs: 150, podCidr: '10.128.3.0/24' },
     { name: 'n-4', port: 20_004, phaseMs: 200, podCidr: '10.128.4.0/24' },
@@ -22,7 +22,7 @@ test('the periodic work of 1000 nodes is spread evenly over a second and over fi
   expect(counts(5000)).toEqual(Array.from({ length: 100 }, () => 10));
 });
 
-test('ports beyond 65535 are refused', () => {
+test('planNodes rejects ports beyond 65535', () => {
   expect(() => planNodes({ ...SETTINGS, port: 65_000, nodes: 1000 })).toThrow(
     '--port: ports 65003 to 66002 of 1000 nodes must not exceed 65535',
   );
@@ -32,7 +32,7 @@ test.each([
   ['10.128.0.0/9', 1000, 110, '10.131.232.0/24'],
   ['10.128.0.0/9', 0, 250, '10.128.0.0/23'],
   ['192.168.77.5/16', 1, 10, '192.168.0.32/27'],
-])('of the pod range %s, node %i with %i pods gets %s', (cidr, index, maxPods, expected) => {
+])('nodeCidr of the range %s for node %i with %i pods returns %s', (cidr, index, maxPods, expected) => {
   expect(nodeCidr(cidr, index, maxPods)).toBe(expected);
 });
 
@@ -40,11 +40,11 @@ test.each([
   ['10.0.0.0/24', 1, '--pod-cidr: 10.0.0.0/24 must have 256 addresses for each node; it has none for node 1'],
   ['10.0.0.0', 0, '--pod-cidr: "10.0.0.0" must be an IPv4 range such as 10.128.0.0/9'],
   ['10.0.0.256/8', 0, '--pod-cidr: "10.0.0.256/8" must be an IPv4 range such as 10.128.0.0/9'],
-])('the range %s is refused for node %i', (cidr, index, message) => {
+])('nodeCidr rejects the range %s for node %i', (cidr, index, message) => {
   expect(() => nodeCidr(cidr, index, 110)).toThrow(message);
 });
 
-test('the files of the machine show its CPUs, its memory and its usage', () => {
+test("machineTexts generates kernel files with the machine's CPUs, memory and usage", () => {
   const figures: MachineFigures = {
     ...{ cpus: 2, memoryBytes: 4096 * 1024, usedBytes: 1024 * 1024, cpuNs: 5_000_000, bootedAtMs: 7000 },
   };
@@ -67,7 +67,7 @@ rules:
   - behaviour: { exitAfterMs: 100, exitCode: 2 }
 `;
 
-test('the first rule that matches decides what a container does', () => {
+test("the first matching rule of a profile determines a container's behaviour and usage", () => {
   const script = parseProfile(PROFILE, 'p.yaml');
   expect(script(container('main', 'registry/nginx:1'))).toEqual({
     ...{ startDelayMs: 500, output: [{ text: 'ready\n' }] },
@@ -76,7 +76,7 @@ test('the first rule that matches decides what a container does', () => {
   expect(script(container('main', 'registry/job:1'))).toEqual({ exitAfterMs: 100, exitCode: 2 });
 });
 
-test('the annotation of a pod takes precedence over the profile', () => {
+test('the behaviour annotation of a pod takes precedence over the profile', () => {
   const script = parseProfile(PROFILE, 'p.yaml');
   expect(script(container('main', 'nginx', { [BEHAVIOUR_ANNOTATION]: '{}' }))).toBeUndefined();
 });
@@ -89,6 +89,6 @@ test.each([
   ['rules: [{ match: { node: a } }]', 'p.yaml: rules[0].match.node: unknown field'],
   ['rules: [{ behaviour: { exitCode: a } }]', 'p.yaml: rules[0].behaviour: exitCode: must be a non-negative integer'],
   ['rules: [{ colour: red }]', 'p.yaml: rules[0].colour: unknown field'],
-])('the profile %j is refused with the file and the field', (text, message) => {
+])('parseProfile rejects %j with an error that names the file and the field', (text, message) => {
   expect(() => parseProfile(text, 'p.yaml')).toThrow(message);
 });

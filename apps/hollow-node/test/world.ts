@@ -23,7 +23,7 @@ export const OPTIONS: HollowNodeOptions = {
   leaseDurationSeconds: 40,
 };
 
-/** Hollow nodes, and the API server of their cluster, in memory and under one clock. */
+/** Test environment: hollow nodes and the API server of their cluster, in memory and with one fake clock. */
 export class World {
   readonly clock: FakeClock = new FakeClock();
   readonly random: Random = seededRandom(3);
@@ -91,7 +91,7 @@ export class World {
     return this.client.get(resources.pods, { name, namespace: 'default' }).catch(() => undefined);
   }
 
-  /** Returns the status of a condition of a node. */
+  /** Returns the status of a node's Ready condition. */
   async ready(nodeName: string): Promise<string | undefined> {
     const { status } = await this.client.get(resources.nodes, { name: nodeName });
     return status?.conditions?.find(({ type }) => type === 'Ready')?.status;

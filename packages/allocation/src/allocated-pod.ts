@@ -10,11 +10,11 @@ import {
 } from '@node-agent/pod-spec';
 import type { PodResources } from './pod-resources.ts';
 
-/** Feature gates of resizes. Default: upstream's defaults of 1.36. */
+/** Feature gates of resizes. Default: upstream's defaults in Kubernetes 1.36. */
 export interface ResizeFeatures {
-  /** InPlacePodVerticalScalingInitContainers. Default: true. */
+  /** Whether the gate InPlacePodVerticalScalingInitContainers is on. Default: true. */
   readonly initContainers?: boolean;
-  /** InPlacePodLevelResourcesVerticalScaling. Default: true. */
+  /** Whether the gate InPlacePodLevelResourcesVerticalScaling is on. Default: true. */
   readonly podLevel?: boolean;
 }
 
@@ -32,7 +32,7 @@ export function resourcesOf(pod: Pod, { initContainers = true, podLevel = true }
 }
 
 /**
- * Returns the pod with its allocated resources instead of those of its spec; the same object if they are equal
+ * Returns the pod with its allocated resources instead of those of its spec; returns the same object if both are equal
  * (upstream: `updatePodFromAllocation`).
  */
 export function withResources(pod: Pod, allocated: PodResources, { podLevel = true }: ResizeFeatures = {}): Pod {
@@ -56,15 +56,15 @@ function withContainerResources(container: Container, { containers }: PodResourc
 }
 
 /**
- * Returns whether a pod requests more CPU or memory than its allocated state (upstream: `isResizeIncreasingRequests`).
+ * Reports whether a pod requests more CPU or memory than is allocated to it (upstream: `isResizeIncreasingRequests`).
  */
 export function asksForMore(pod: Pod, allocated: Pod): boolean {
   return isMore(podRequests(pod), podRequests(allocated));
 }
 
 /**
- * Returns whether a pod's status shows less CPU or memory than before, because a resize was actuated. Both pods have
- * allocated resources.
+ * Reports whether a pod's status shows less CPU or memory than before, because a resize was actuated. The specs of both
+ * arguments must contain the allocated resources.
  */
 export function holdsLess(before: Pod, pod: Pod): boolean {
   const held = (of: Pod): ResourceList => podRequests(of, { useStatusResources: true });

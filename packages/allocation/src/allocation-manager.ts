@@ -71,7 +71,7 @@ export class AllocationManager {
   readonly #conditions: PodConditions;
   readonly #waiting: WaitingResizes;
   #ending: AbortSignal = new AbortController().signal;
-  /** Pods with allocated resources, by UID, so that repeated calls return the same object. */
+  /** Results of {@link allocated}, by UID, so that repeated calls return the same object. */
   readonly #known = new Map<
     string,
     { readonly pod: Pod; readonly allocated: PodResources | undefined; readonly is: Pod }
@@ -104,7 +104,7 @@ export class AllocationManager {
    * Reads the state of an earlier process; must be called before all other methods. If the disk fails, the read is
    * retried each second, because the allocations of running pods must be known. Nothing is written before the read has
    * succeeded.
-   * @param signal aborted at shutdown; no more pods are then evicted to make room
+   * @param signal signal that is aborted at shutdown; from then on, no more pods are evicted to make room for resizes
    * @throws AllocationError `Unreadable` if a file is invalid; the signal's reason
    */
   async load(signal?: AbortSignal): Promise<void> {
@@ -132,8 +132,8 @@ export class AllocationManager {
   }
 
   /**
-   * Returns the pod with its allocated resources instead of those of its spec; the same object if nothing was allocated
-   * or both are equal.
+   * Returns the pod with its allocated resources instead of those of its spec; returns the same object if nothing was
+   * allocated or both are equal.
    */
   allocated(pod: Pod): Pod {
     const { uid } = pod.metadata;
@@ -156,8 +156,8 @@ export class AllocationManager {
   }
 
   /**
-   * Resolves when the pod's allocation is on disk. The pod must not be started or resized before. @throws the file
-   * system's error
+   * Resolves when the pod's allocation is on disk. The caller must not start or resize the pod earlier. @throws the
+   * file system's error
    */
   async saved(uid: string): Promise<void> {
     await this.#allocated.saved(uid);
@@ -169,7 +169,7 @@ export class AllocationManager {
     return Object.hasOwn(containers, name) ? containers[name] : undefined;
   }
 
-  /** Returns the pod-level resources that were last actuated. */
+  /** Returns the pod-level resources that were last actuated; `undefined` if unknown. */
   appliedToPod(uid: string): ResourceRequirements | undefined {
     return this.#actuated.get(uid)?.pod;
   }
@@ -189,7 +189,7 @@ export class AllocationManager {
     await this.#actuated.saved(uid);
   }
 
-  /** Removes a pod that is gone. The file is updated with the next allocation. */
+  /** Removes a pod that is gone. The removal is written to the state file together with the next allocation. */
   forget(uid: string): void {
     this.#allocated.remove(uid);
     this.#actuated.remove(uid);
@@ -205,8 +205,8 @@ export class AllocationManager {
   }
 
   /**
-   * Processes added pods that have an allocation. A pod whose spec differs from its allocation, because it was changed
-   * while no kubelet ran, starts to wait for a resize.
+   * Processes added pods that have an allocation. If a pod's spec was changed while no kubelet ran, it differs from the
+   * allocation; the resize of such a pod becomes pending.
    * @returns the UIDs of pods to sync
    */
   added(pods: readonly Pod[]): readonly string[] {
@@ -214,8 +214,8 @@ export class AllocationManager {
     for (const pod of pods) {
       this.#conditions.backfill(pod);
       if (this.allocated(pod) === pod) {
-        // An earlier process allocated the resize but could not update the API. Upstream keeps the pending condition
-        // forever.
+        // Nothing is pending: an earlier process may have allocated the resize without updating the API. Upstream keeps
+        // the pending condition forever.
         this.#conditions.endPending(pod.metadata.uid);
         continue;
       }
@@ -234,7 +234,7 @@ export class AllocationManager {
       if (operations.length === 0 && !podLevelChanges(before, pod)) return [];
     }
     if (this.allocated(pod) === pod) {
-      // The change may have reverted a pending resize.
+      // The spec equals the allocation, so the change may have reverted a pending resize.
       this.#waiting.remove(uid);
       this.#conditions.endPending(uid);
       return [];
@@ -243,7 +243,10 @@ export class AllocationManager {
     return this.retry('pod_updated');
   }
 
-  /** Processes a changed pod status. @returns the UIDs of pods to sync */
+  /**
+   * Processes a changed pod status: a pod that now uses less may allow a pending resize. @returns the UIDs of pods to
+   * sync
+   */
   reconciled(before: Pod | undefined, pod: Pod): readonly string[] {
     if (this.#waiting.size === 0 || before === undefined) return [];
     // Compares allocated resources, because the requests in the specs do not matter here.
@@ -260,8 +263,8 @@ export class AllocationManager {
   }
 
   /**
-   * Retries pending resizes if nothing was tried for 3 min, or for 30 s if the pod sources were not ready. Call it
-   * about every 30 s.
+   * Retries pending resizes if nothing was tried for 3 min, or for 30 s if the pod sources were not ready. The caller
+   * should call this about every 30 s.
    */
   retryOverdue(): readonly string[] {
     return this.#waiting.retryOverdue();
@@ -318,8 +321,8 @@ export class AllocationManager {
 }
 
 /**
- * Returns whether the error may be temporary: a failure of the disk or a shortage of file descriptors, rather than a
- * wrong path.
+ * Reports whether an error may be temporary: a failure of the disk or a shortage of file descriptors. A wrong path is
+ * not temporary.
  */
 function isOfTheDisk(cause: unknown): boolean {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;

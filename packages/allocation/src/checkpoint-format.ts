@@ -3,8 +3,9 @@ import { formatResourceList, goJson, parseResourceList, type ResourceRequirement
 import type { PodResources } from './pod-resources.ts';
 
 /**
- * Encodes upstream's state files, so that a machine can switch between that kubelet and this one
- * (`pkg/kubelet/allocation/state/checkpoint.go`): `{"data": "<JSON of all pods>", "checksum": N}`.
+ * Encodes the resources of all pods as upstream does in its state files, so that a machine can switch between the Go
+ * kubelet and this kubelet (`pkg/kubelet/allocation/state/checkpoint.go`): `{"data": "<JSON of all pods>", "checksum":
+ * N}`.
  */
 export function encodePods(pods: ReadonlyMap<string, PodResources>): { readonly data: string } {
   if (pods.size === 0) return { data: goJson({}) };
@@ -13,7 +14,7 @@ export function encodePods(pods: ReadonlyMap<string, PodResources>): { readonly 
   return { data: `{"entries":{${texts.join(',')}}}` };
 }
 
-/** Texts of pods: the same pod may be encoded several times. */
+/** Encoded resources, so that the same object is encoded only once. */
 const podTexts = new WeakMap<PodResources, string>();
 
 /** Encodes the resources of one pod. */
@@ -26,7 +27,7 @@ export function podText(resources: PodResources): string {
   return text;
 }
 
-/** Decodes a state file. @throws Error describing the problem */
+/** Decodes a state file. @throws Error that describes the problem */
 export function decodePods({ data }: JsonObject): ReadonlyMap<string, PodResources> {
   if (typeof data !== 'string') throw new Error('field data must be a string');
   const { entries = {} } = asObject(JSON.parse(data), 'data');

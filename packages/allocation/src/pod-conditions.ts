@@ -35,19 +35,19 @@ export class PodConditions {
     return known === undefined ? [] : conditionList(known);
   }
 
-  /** Takes the conditions from the API's status for a pod without known conditions. */
+  /** Reads the conditions of a pod from its status in the API, unless conditions of the pod are already known. */
   backfill({ metadata: { uid }, status }: Pod): void {
     if (!this.#conditions.has(uid)) this.#set(uid, conditionsOf(status?.conditions));
   }
 
-  /** Sets the pending condition. @returns whether an event is due */
+  /** Sets the pending condition. @returns whether an event must be recorded */
   pending(uid: string, news: ConditionNews & { readonly reason: PendingReason }): boolean {
     const { conditions, told } = withPending(this.get(uid), news, this.#now());
     this.#set(uid, conditions);
     return told;
   }
 
-  /** Sets the in-progress condition. @returns whether an event is due */
+  /** Sets the in-progress condition. @returns whether an event must be recorded */
   inProgress(uid: string, news: ConditionNews): boolean {
     const { conditions, told } = withInProgress(this.get(uid), news, this.#now());
     this.#set(uid, conditions);
@@ -58,7 +58,7 @@ export class PodConditions {
     if (this.get(uid).pending !== undefined) this.#set(uid, withoutPending(this.get(uid)));
   }
 
-  /** Removes the in-progress condition. @returns the former condition */
+  /** Removes the in-progress condition. @returns the removed condition; `undefined` if there was none */
   endInProgress(uid: string): PodCondition | undefined {
     const { inProgress } = this.get(uid);
     if (inProgress !== undefined) this.#set(uid, withoutInProgress(this.get(uid)));
@@ -73,7 +73,7 @@ export class PodConditions {
     for (const uid of [...this.#conditions.keys()]) if (!uids.has(uid)) this.forget(uid);
   }
 
-  /** Stores the conditions; unchanged conditions keep the same object. */
+  /** Stores the conditions. If both are unchanged, the stored object is kept. */
   #set(uid: string, conditions: ResizeConditions): void {
     const before = this.get(uid);
     if (before.pending === conditions.pending && before.inProgress === conditions.inProgress) return;

@@ -7,7 +7,10 @@ import { AllocationError } from './errors.ts';
 import type { PodResources } from './pod-resources.ts';
 import { PodsText } from './pods-text.ts';
 
-/** Upstream's names of the two state files in the kubelet's root directory. */
+/**
+ * Name of the file with the allocated resources, in the kubelet's root directory. The names of both state files are
+ * upstream's.
+ */
 export const ALLOCATED_PODS_STATE = 'allocated_pods_state';
 export const ACTUATED_PODS_STATE = 'actuated_pods_state';
 
@@ -18,7 +21,7 @@ export interface PodResourceStateComponents {
 
 /**
  * Resources of pods that survive a restart (`pkg/kubelet/allocation/state`). A change is visible immediately and on
- * disk when {@link saved} resolves. Changes during a running write share the next one. Removals are written with a
+ * disk when {@link saved} resolves. Changes during a running write share the next write. Removals are written with a
  * later change, because an extra pod in the file is harmless: a kubelet drops it when it starts.
  */
 export class PodResourceState {
@@ -34,9 +37,9 @@ export class PodResourceState {
   #loaded = false;
   #lastData: string | undefined;
   readonly #text = new PodsText();
-  /** UIDs of the pods that were set or removed since the last successful write began. */
+  /** UIDs of the pods that were set or removed, but whose change no successful write includes yet. */
   readonly #changed = new Set<string>();
-  /** Known content of the file; uncertain entries are left out. */
+  /** Content of the file, as far as known. Entries that a failed write may have changed are left out. */
   #onDisk: Map<string, PodResources> = new Map();
 
   /** @param options `directory`: the kubelet's root directory; `name`: the file in it */
@@ -54,8 +57,8 @@ export class PodResourceState {
   }
 
   /**
-   * Removes unfinished files of a killed process, of all state files in the directory. Must be called before any is
-   * written.
+   * Removes unfinished files of a killed process, for all state files in the directory. Must be called before any of
+   * these files is written.
    */
   async removeLeftovers(): Promise<void> {
     await this.#store.removeLeftovers();
@@ -106,15 +109,15 @@ export class PodResourceState {
     this.#versions.delete(uid);
   }
 
-  /** Removes all pods except these. */
+  /** Removes all pods except those in `uids`. */
   retain(uids: { has(uid: string): boolean }): void {
     for (const uid of this.uids()) if (!uids.has(uid)) this.remove(uid);
   }
 
   /**
    * Resolves when the pod's latest change is on disk. A failed write is retried. If the file already contains the
-   * values, no write is needed, which a full disk would reject.
-   * @throws the file system's error; AllocationError `Unreadable` if the state was not loaded and cannot be
+   * values, nothing is written, so that this succeeds even on a full disk.
+   * @throws the file system's error; AllocationError `Unreadable` if the state was not loaded and cannot be loaded
    */
   async saved(uid: string): Promise<void> {
     while ((this.#versions.get(uid) ?? 0) > this.#writtenVersion) {
@@ -137,7 +140,7 @@ export class PodResourceState {
     try {
       if (content.data !== this.#lastData) await this.#store.create(this.#name, content);
     } catch (err) {
-      // The failed write may still have reached the disk.
+      // The content of the file is unknown now, because the failed write may still have reached the disk.
       this.#lastData = undefined;
       for (const [uid, resources] of changed) {
         if (!isSame(this.#onDisk.get(uid), resources)) this.#onDisk.delete(uid);
@@ -154,7 +157,7 @@ export class PodResourceState {
   }
 }
 
-/** Compares the encoded forms. */
+/** Reports whether two resources have the same encoded form. */
 function isSame(a: PodResources | undefined, b: PodResources | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   return a === b || podText(a) === podText(b);

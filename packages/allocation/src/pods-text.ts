@@ -3,7 +3,7 @@ import { goJson } from '@node-agent/pod-spec';
 import { dataChecksum, podText } from './checkpoint-format.ts';
 import type { PodResources } from './pod-resources.ts';
 
-/** A pod in the text. */
+/** Encoded entry of a pod in the text. */
 interface Entry {
   readonly uid: string;
   text: string;
@@ -13,13 +13,13 @@ interface Entry {
 
 const START = '{"entries":{';
 const END = '}}';
-/** Maximum number of removed pods in the text, per pod. */
+/** Maximum number of removed pods in the text, as a share of the number of existing pods. */
 const REMOVED_SHARE = 0.25;
 
 /**
- * Text of a state file, as {@link encodePods} encodes it. An update encodes only the changed pods; of the others, it
- * only joins the JSON. A new pod is appended. The file's checksum is computed again only from the first changed pod on.
- * Removed pods stay in the text until they exceed a quarter of the pods. The Go kubelet can read such a file: it
+ * Text of a state file, as {@link encodePods} encodes it. An update encodes only the changed pods; the JSON of the
+ * other pods is reused. A new pod is appended. The file's checksum is computed again only from the first changed pod
+ * on. Removed pods stay in the text until they exceed a quarter of the pods. The Go kubelet can read such a file: it
  * accepts the pods in any order, and drops pods that no longer exist.
  */
 export class PodsText {
@@ -50,7 +50,7 @@ export class PodsText {
     return this.#last !== undefined && content.data === this.#last.data ? this.#last.checksum : dataChecksum(content);
   }
 
-  /** @returns the place of the first entry that is new or different */
+  /** Updates the entries of the changed pods. @returns the index of the first entry that is new or different */
   #change(pods: ReadonlyMap<string, PodResources>, changed: Iterable<string>): number {
     let first = this.#entries.length;
     for (const uid of changed) {
@@ -74,7 +74,9 @@ export class PodsText {
     return first;
   }
 
-  /** Encodes all pods in upstream's order. */
+  /**
+   * Encodes all pods again, in upstream's order, without removed pods. @returns the index of the first entry to hash: 0
+   */
   #rebuild(pods: ReadonlyMap<string, PodResources>): number {
     this.#entries = [];
     this.#places = new Map();

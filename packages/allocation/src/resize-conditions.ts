@@ -1,10 +1,16 @@
 import type { PodCondition } from '@node-agent/pod-spec';
 
-/** Upstream's reasons of the condition PodResizePending, and of a failure in PodResizeInProgress. */
+/**
+ * Upstream's reasons of the condition PodResizePending. The constant below is the reason of a failure in
+ * PodResizeInProgress.
+ */
 export type PendingReason = 'Deferred' | 'Infeasible';
 export const RESIZE_ERROR = 'Error';
 
-/** Resize conditions of a pod's status; empty if there is no resize (`podResizeConditions` in `pkg/kubelet/status`). */
+/**
+ * Resize conditions of a pod's status; without fields if there is no resize (`podResizeConditions` in
+ * `pkg/kubelet/status`).
+ */
 export interface ResizeConditions {
   readonly pending?: PodCondition;
   readonly inProgress?: PodCondition;
@@ -19,8 +25,8 @@ export interface ConditionNews {
 }
 
 /**
- * Sets the pending condition because the resize was deferred or is infeasible. The transition time is that of the last
- * change of the reason.
+ * Sets the pending condition because the resize was deferred or is infeasible. The transition time of the condition
+ * changes only with the reason.
  * @returns `told`: whether the reason or generation changed, so that an event is due
  */
 export function withPending(
@@ -38,8 +44,8 @@ export function withPending(
 
 /**
  * Sets the in-progress condition because the resize is being actuated, or failed. An existing condition keeps its
- * generation. Reason and message are kept unless `news` has a new reason or message. Only the end of the resize removes
- * them.
+ * generation. Reason and message are kept unless `news` has a new reason or message. Reason and message are removed
+ * only when the resize ends.
  * @returns `told`: whether the condition changed
  */
 export function withInProgress(

@@ -10,10 +10,10 @@ import type { ResizeFeatures } from './allocated-pod.ts';
 import type { PodResources } from './pod-resources.ts';
 
 /**
- * Returns whether a running container does not have its allocated resources yet (`IsPodResizeInProgress` in
- * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). A container that is not running gets them when it starts.
- * Difference from upstream: non-sidecar init containers are included; upstream leaves them out and so reports their
- * resizes as complete before they have begun.
+ * Reports whether any running container does not have its allocated resources yet (`IsPodResizeInProgress` in
+ * `pkg/kubelet/kuberuntime/kuberuntime_manager.go`). A container that is not running does not count, because it gets
+ * its allocated resources when it starts. Difference from upstream: non-sidecar init containers are included; upstream
+ * leaves them out, and so reports a resize of such a container as completed before it has begun.
  * @param pod the pod with its allocated resources
  * @param applied the resources last actuated for the pod
  */
@@ -24,7 +24,7 @@ export function isResizeInProgress(
   features: ResizeFeatures = {},
 ): boolean {
   const podLevel = (features.podLevel ?? true) ? pod.spec.resources : undefined;
-  // The status is sorted newest first: the first container of a name is the current one.
+  // The status is sorted newest first, so of several containers with the same name, the first is the current one.
   const states = new Map(status.containers.toReversed().map(({ name, state }) => [name, state]));
   for (const { container, type } of allContainers(pod)) {
     if (!isResizable(type, features) || states.get(container.name) !== 'running') continue;

@@ -1,7 +1,10 @@
 import { allContainers, type CpuMemory, cpuMemory, isResizable, type Pod, sameResources } from '@node-agent/pod-spec';
 import type { ResizeFeatures } from './allocated-pod.ts';
 
-/** One change that a pod update requests; labels of `kubelet_container_requested_resizes_total`. */
+/**
+ * One change of a container's resources that a pod update requests. The fields are the labels of
+ * `kubelet_container_requested_resizes_total`.
+ */
 export interface ResizeOperation {
   readonly resource: 'cpu' | 'memory';
   readonly requirement: 'requests' | 'limits';
@@ -34,7 +37,7 @@ export function resizeOperations(before: Pod, after: Pod, features: ResizeFeatur
   return operations;
 }
 
-/** Returns whether a pod update changes the pod-level resources. */
+/** Reports whether a pod update changes the pod-level resources. */
 export function podLevelChanges(before: Pod, after: Pod): boolean {
   return !sameResources(before.spec.resources, after.spec.resources);
 }

@@ -5,15 +5,15 @@ export interface WaitingResize {
   readonly pod: Pod;
   /** Whether the resize requests more CPU or memory than is allocated. */
   readonly increases: boolean;
-  /** Time since when the resize is deferred, in ms since the Unix epoch; `undefined` if it was never deferred. */
+  /** Time at which the resize was deferred, in ms since the Unix epoch; `undefined` if it was never deferred. */
   readonly pendingSinceMs: number | undefined;
 }
 
 /**
  * Compares two pending resizes for `Array.sort` (`sortPendingResizes` in
- * `pkg/kubelet/allocation/allocation_manager.go`): first those that request no more, then higher priority, then
- * Guaranteed pods, then the longest deferred. Upstream's comparison is inconsistent if neither pod requests more. In
- * this case, the other rules decide here.
+ * `pkg/kubelet/allocation/allocation_manager.go`): first resizes that do not request more than is allocated, then those
+ * of pods with higher priority, then those of Guaranteed pods, then the longest deferred. If neither resize requests
+ * more, upstream's comparison is inconsistent; here, the other rules decide.
  */
 export function compareResizes(one: WaitingResize, other: WaitingResize): number {
   return (
@@ -29,7 +29,7 @@ function rank(pod: Pod): number {
   return podQosClass(pod) === 'Guaranteed' ? 0 : 1;
 }
 
-/** Resizes that were never deferred come after those that were. */
+/** Returns the time that determines the order. Resizes that were never deferred come after deferred ones. */
 function since({ pendingSinceMs }: WaitingResize): number {
   return pendingSinceMs ?? Number.MAX_SAFE_INTEGER;
 }

@@ -18,9 +18,9 @@ export interface ResizeNode extends ResizeFeatures {
   readonly staticCpus?: boolean;
   /** Whether `memoryManagerPolicy` is `Static`. Default: false. */
   readonly staticMemory?: boolean;
-  /** InPlacePodVerticalScalingExclusiveCPUs. Default: false. */
+  /** Whether the gate InPlacePodVerticalScalingExclusiveCPUs is on. Default: false. */
   readonly exclusiveCpus?: boolean;
-  /** InPlacePodVerticalScalingExclusiveMemory. Default: false. */
+  /** Whether the gate InPlacePodVerticalScalingExclusiveMemory is on. Default: false. */
   readonly exclusiveMemory?: boolean;
 }
 
@@ -33,8 +33,8 @@ export interface ResizeRefusal {
 }
 
 /**
- * Returns why a resize is infeasible on this node regardless of free resources; `undefined` if it is feasible
- * (`podResizesAdmitHandler` in `pkg/kubelet/allocation/handlers.go`).
+ * Returns the reason why a resize is infeasible on this node regardless of free resources; `undefined` if it is
+ * feasible (`podResizesAdmitHandler` in `pkg/kubelet/allocation/handlers.go`).
  * @param pod the pod with the resources of its spec
  * @param allocated the pod with its allocated resources
  */
@@ -65,8 +65,8 @@ export function resizeRefusal(pod: Pod, allocated: Pod, node: ResizeNode = {}): 
 }
 
 /**
- * Returns whether the resize changes a container's swap limit, which is derived from its memory request and cannot
- * change while the container runs.
+ * Reports whether the resize changes a container's swap limit. The swap limit is derived from the memory request, and
+ * cannot change while the container runs.
  */
 function changesSwap(pod: Pod, allocated: Pod): boolean {
   const before = byName(allocated);
@@ -81,7 +81,7 @@ function changesSwap(pod: Pod, allocated: Pod): boolean {
 function maySwap(pod: Pod, container: Container): boolean {
   if (isCriticalPod(pod) || podQosClass(pod) !== 'Burstable') return false;
   const limit = parseQuantity(container.resources?.limits?.memory ?? '0');
-  // Request and limit are also equal if both are absent: a container without them may not swap.
+  // If both request and limit are absent, they count as equal: such a container may not swap.
   return !request(container, 'memory').equals(limit);
 }
 

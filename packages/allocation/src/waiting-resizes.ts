@@ -18,18 +18,18 @@ export type RetryTrigger =
   | 'pod_terminated'
   | 'periodic_retry';
 
-/** Port to the pods of the node. */
+/** Methods through which this package sees the pods of the node. */
 export interface AllocationPods {
   /** Returns the pods that hold resources of the node (N1), with their allocated resources. */
   active(): readonly Pod[];
   /**
-   * Returns pods that are still in admission and for which other pods may be being evicted; freed resources are theirs
-   * first. Default: none.
+   * Returns pods that are still in admission, for which other pods may be being evicted. The returned pods get freed
+   * resources before pending resizes do. Default: no pods.
    */
   applicants?(): readonly Pod[];
-  /** Returns a pod as its source has it now. */
+  /** Returns the pod with the spec that its source has now. */
   byUid(uid: string): Pod | undefined;
-  /** Returns whether all pod sources are ready. Until all are ready, no resources are allocated to resizes. */
+  /** Returns whether all pod sources are ready. Until all sources are ready, no resources are allocated to resizes. */
   sourcesReady(): boolean;
 }
 
@@ -41,8 +41,8 @@ export type ResizeVerdict =
       readonly reason: string;
       readonly message: string;
       /**
-       * Evicts pods that are in the way, if eviction may help. Resolves with the result; whether there is room must
-       * then be checked again.
+       * Evicts pods to make room, if eviction may help. After this resolves, the caller must check again whether there
+       * is room.
        */
       readonly recover?: (signal: AbortSignal) => Promise<ResizeVerdict>;
     };
@@ -53,12 +53,12 @@ export type ResizeVerdict =
  */
 export type AdmitResize = (pod: Pod, others: readonly Pod[]) => ResizeVerdict;
 
-/** Period of retrying pending resizes without a trigger. */
+/** Interval of retries without a trigger, in milliseconds. */
 const RETRY_MS = 180_000;
-/** Retry period before the pod sources are ready. */
+/** Interval of retries before the pod sources are ready, in milliseconds. */
 const FIRST_RETRY_MS = 30_000;
 
-/** Result of evicting other pods for a pod. */
+/** Result of evicting other pods to make room for a pod's resize. */
 interface Recovered {
   readonly uid: string;
   readonly verdict: ResizeVerdict;
@@ -88,9 +88,9 @@ export class WaitingResizes {
   readonly #components: Components;
   /** UIDs of pods with a pending resize. */
   readonly #waiting = new Set<string>();
-  /** UIDs of pods for which other pods are being evicted. */
+  /** UIDs of pods for whose resize other pods are being evicted. */
   readonly #recovering = new Set<string>();
-  /** Monotonic time of the next retry without a trigger. */
+  /** Time of the next retry without a trigger, on the monotonic clock in milliseconds. */
   #dueAtMs: number;
 
   constructor(components: Components) {
@@ -129,8 +129,9 @@ export class WaitingResizes {
   }
 
   /**
-   * @param recovered result of evicting other pods for a pod. No further pods are evicted in this pass, for any pod;
-   * otherwise, two pods whose evictions do not help would trigger each other endlessly
+   * Tries all pending resizes in order. @param recovered result of evicting other pods for a pod's resize. No further
+   * pods are evicted in this pass, for any pod; otherwise, two pods whose evictions do not help would trigger each
+   * other endlessly
    */
   #retry(trigger: RetryTrigger, recovered?: Recovered): readonly string[] {
     const { pods, clock, conditions, metrics } = this.#components;
@@ -193,12 +194,12 @@ export class WaitingResizes {
     const others = pods.active().filter(({ metadata }) => metadata.uid !== uid);
     const verdict = this.#verdict(pod, allocated, others);
     if (!verdict.admit) {
-      // While pods are being evicted for this pod, it is not marked as pending; upstream's kubelet blocks during that
-      // time.
+      // While other pods are being evicted for this resize, the resize is not marked as pending. Upstream's kubelet
+      // blocks during that time.
       if (this.#recovering.has(uid)) return false;
       if (recovered === undefined && verdict.recover !== undefined) void this.#recover(pod, verdict.recover);
       else if (recovered?.uid === uid) this.#putOff(pod, recovered.verdict.admit ? verdict : recovered.verdict);
-      // The message about the evictions is kept until they are tried again.
+      // Otherwise the existing message, which is about evictions, is kept until evictions are tried again.
       else if (verdict.recover === undefined || conditions.get(uid).pending === undefined) this.#putOff(pod, verdict);
       return false;
     }
@@ -207,7 +208,8 @@ export class WaitingResizes {
   }
 
   /**
-   * If only pods that are still in admission are in the way, no pods are evicted, because those may still be rejected.
+   * Checks whether the node has room for the resize. Room for pods that are still in admission is reserved, but no pods
+   * are evicted because of them, as they may still be rejected.
    */
   #verdict(pod: Pod, allocated: Pod, others: readonly Pod[]): ResizeVerdict {
     const { pods, admit } = this.#components;

@@ -60,7 +60,7 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
 }
 
 describe('AllocationManager.load', () => {
-  test('K1: load retries while the disk fails to read and terminates no pod until the read succeeds', async () => {
+  test('K1: load retries each second while the disk fails to read, and then knows the allocations of the earlier process', async () => {
     const first = setUp();
     first.add(makePod('a', exactly('1', '1Gi')));
     await first.manager.saved('uid-a');
@@ -81,7 +81,7 @@ describe('AllocationManager.load', () => {
     expect(manager.hasAllocation('uid-a')).toBe(true);
   });
 
-  test('load reads the saved state and removes temporary files of a killed process if the disk permits the removal', async () => {
+  test('load removes temporary files of a killed process, and succeeds even if the disk rejects the removal', async () => {
     const { manager, files } = setUp();
     await files.mkdir('/root');
     await files.writeFile('/root/.tmp-7-1', '{');
@@ -106,8 +106,8 @@ describe('AllocationManager.load', () => {
   });
 });
 
-describe('AllocationManager: a resize', () => {
-  test('allocates a resize that fits immediately and returns the pod as one to sync', () => {
+describe('AllocationManager: allocation of resizes', () => {
+  test('allocates a resize that fits immediately and returns the UID of the pod to sync', () => {
     const { manager, add, ask, cpuOf, told } = setUp();
     const larger = asking(add(makePod('a', exactly('1', '1Gi'))), exactly('2', '1Gi'));
     expect(ask(larger)).toEqual(['uid-a']);
@@ -117,7 +117,7 @@ describe('AllocationManager: a resize', () => {
     expect(told(larger)).toEqual(['ResizeStarted']);
   });
 
-  test('N1: allocates a deferred resize after another pod actually uses less, not when the smaller size of that pod is only allocated', () => {
+  test("N1: allocates a deferred resize when another pod's status shows less CPU, not as soon as the smaller size is allocated to that pod", () => {
     const { manager, add, ask, cpuOf, reasons, pods, metrics } = setUp();
     const withStatus = (pod: Pod, cpu: string): Pod => {
       const status = { name: pod.spec.containers[0]?.name, resources: { requests: { cpu } } };
@@ -262,7 +262,7 @@ describe('AllocationManager: a resize', () => {
   });
 });
 
-describe('AllocationManager: a resize that preempts other pods', () => {
+describe('AllocationManager: resizes that preempt other pods', () => {
   test('does not report a resize as deferred while preemption runs and allocates the resize after the victims stopped', async () => {
     const { add, ask, cpuOf, reasons, told, pods, node, decided, manager } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
@@ -300,7 +300,7 @@ describe('AllocationManager: a resize that preempts other pods', () => {
     expect([cpuOf(larger), reasons('uid-a'), decided, asked]).toEqual(['1', ['Deferred'], ['uid-a'], 1]);
   });
 
-  test('N1: reserves freed resources for pods that await admission and preempts no pod for a resize that competes with them', async () => {
+  test('N1: reserves freed resources for pods that await admission and preempts no pod for a resize that competes with these pods', async () => {
     const { add, ask, cpuOf, reasons, manager, node } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     const b = add(makePod('b', exactly('2', '1Gi')));
@@ -316,7 +316,7 @@ describe('AllocationManager: a resize that preempts other pods', () => {
     const smaller = asking(b, exactly('1500m', '1Gi'));
     ask(smaller);
     expect([cpuOf(larger), reasons('uid-a'), cpuOf(smaller), asked]).toEqual(['1', ['Deferred'], '1500m', 0]);
-    // The pod that awaited admission was refused.
+    // The pod that awaited admission was rejected.
     node.applicants = [];
     expect(manager.retry('pods_removed')).toEqual(['uid-a']);
     expect([cpuOf(larger), asked]).toEqual(['2', 0]);
@@ -352,10 +352,10 @@ describe('AllocationManager: a resize that preempts other pods', () => {
   });
 });
 
-describe('AllocationManager: the progress of a allocated resize', () => {
+describe('AllocationManager: progress of an allocated resize', () => {
   const runs = { containers: [{ name: 'c', state: 'running' }] } as unknown as RuntimePodStatus;
 
-  test('keeps a resize in progress until all resources are applied and reports an error in between once', async () => {
+  test('keeps a resize in progress until all resources are applied and records only one event for repeated equal errors', async () => {
     const { manager, add, ask, told, reasons } = setUp();
     const a = add(makePod('a', exactly('1', '1Gi')));
     await manager.containerApplied('uid-a', 'c', exactly('1', '1Gi'));

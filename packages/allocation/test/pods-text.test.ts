@@ -7,7 +7,7 @@ const cpu = (amount: number): PodResources => ({ containers: { c: { requests: { 
 const entriesOf = (data: string): Record<string, unknown> => JSON.parse(data).entries ?? {};
 
 describe('PodsText', () => {
-  test("after any changes, the state file's JSON contains all pods and few removed ones, and has the checksum of its data", () => {
+  test('after any changes, the text contains all pods and at most a quarter as many removed pods, and the right checksum', () => {
     const uid = fc.nat({ max: 60 }).map((number) => `u${number}é`);
     const change = fc.record({ uid, amount: fc.option(fc.integer({ min: 1, max: 3 }), { freq: 3 }) });
     const steps = fc.array(fc.array(change, { maxLength: 20 }), { maxLength: 25 });
@@ -36,7 +36,7 @@ describe('PodsText', () => {
     );
   });
 
-  test("the first state file of a process has the pods in upstream's order, and a new pod is appended", () => {
+  test("the first state file of a process has the pods in upstream's order, and a new pod is appended at the end", () => {
     const text = new PodsText();
     const pods = new Map([
       ['b', cpu(1)],
@@ -47,7 +47,7 @@ describe('PodsText', () => {
     expect(Object.keys(entriesOf(text.update(pods, ['a']).data))).toEqual(['b', 'c', 'a']);
   });
 
-  test('a change of one pod reads no other pod', () => {
+  test('PodsText encodes only changed pods', () => {
     let reads = 0;
     const counted = (amount: number): PodResources => ({
       get containers() {

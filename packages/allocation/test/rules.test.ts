@@ -27,7 +27,7 @@ describe('withResources and resourcesOf', () => {
     const allocated = withResources(larger, before);
     expect(allocated.spec).toEqual(pod.spec);
     expect(allocated.metadata).toBe(larger.metadata);
-    // Two spellings of the same quantity are equal.
+    // The quantities are equal, although their notation differs.
     const same = asking(pod, exactly('1000m', '1024Mi'));
     expect(withResources(same, before)).toBe(same);
   });
@@ -126,7 +126,7 @@ describe('compareResizes', () => {
   test.each([
     [1, undefined],
     [undefined, -1],
-  ])('compareResizes treats a missing priority as 0: priority %s comes before %s', (higher, lower) => {
+  ])('compareResizes treats an undefined priority as 0: priority %s comes before %s', (higher, lower) => {
     const of = (priority: number | undefined): WaitingResize => {
       const { priority: _, ...spec } = makePod('p', exactly('1', '1Gi')).spec;
       const pod = { ...makePod('p'), spec: { ...spec, ...(priority !== undefined && { priority }) } };
@@ -172,7 +172,7 @@ describe('resizeRefusal', () => {
   const MEMORY = 'Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"';
 
   test.each([
-    ['none of them', cpu, pod, {}, undefined],
+    ['no restriction', cpu, pod, {}, undefined],
     ['exclusive CPUs', cpu, pod, { staticCpus: true }, CPUS],
     [
       'exclusive CPUs and the gate that allows their resize',
@@ -204,7 +204,7 @@ describe('resizeRefusal', () => {
       'pod-level resources whose resize gate is off',
       ...([wholeMore, whole, { podLevel: false }, 'InPlacePodLevelResourcesVerticalScaling is disabled'] as const),
     ],
-  ])('resizeRefusal on a node with the configuration "%s": $4', (_what, asks, allocated, node, message) => {
+  ])('resizeRefusal for a node or pod with %s returns: $4', (_what, asks, allocated, node, message) => {
     expect(resizeRefusal(asks, allocated, node)?.message).toBe(message);
   });
 
@@ -234,7 +234,7 @@ describe('resizeRefusal', () => {
       ofTwo(exactly('1', '1Gi')),
       undefined,
     ],
-  ])('resizeRefusal with limited swap, for a change of: %s', (_what, asks, allocated, message) => {
+  ])('resizeRefusal with limited swap, for a change of %s, returns: $3', (_what, asks, allocated, message) => {
     expect(resizeRefusal(asks, allocated, { limitedSwap: true })?.message).toBe(message);
   });
 
@@ -253,7 +253,7 @@ describe('resizeRefusal', () => {
     );
   const sidecar = { restartPolicy: 'Always' };
 
-  test('resizeRefusal with limited swap refuses a memory change of a sidecar without a memory limit', () => {
+  test('resizeRefusal with limited swap rejects a memory change of a sidecar without a memory limit', () => {
     const of = (memory: string): Pod => {
       const side = { name: 'side', image: 'i', restartPolicy: 'Always', resources: { requests: { memory } } };
       return makePod('a', free, { initContainers: [side] });
@@ -269,7 +269,7 @@ describe('resizeRefusal', () => {
     ['no container', withInit('1', '1'), withInit('1', '1'), true, undefined],
     ['a sidecar', withInit('1', '2', sidecar), withInit('1', '1', sidecar), false, CPUS],
   ])(
-    'resizeRefusal with the static CPU policy, for a CPU change of: %s',
+    'resizeRefusal with the static CPU policy, for a CPU change of %s, returns: $4',
     (_what, asks, allocated, initContainers, message) => {
       expect(resizeRefusal(asks, allocated, { staticCpus: true, initContainers })?.message).toBe(message);
     },
@@ -450,7 +450,7 @@ describe('isResizeInProgress', () => {
     ['the applied resources are unknown', pod, status('running'), undefined, true],
     ['the container is not running', pod, status('exited'), { containers: { c: exactly('500m', '1Gi') } }, false],
     [
-      'the limit is the pod’s',
+      'the applied CPU limit of the container is the pod-level limit',
       whole,
       status('running'),
       { containers: { c: { limits: exactly('1', '1Gi').limits ?? {} } }, pod: exactly('1', '1Gi') },
@@ -463,9 +463,12 @@ describe('isResizeInProgress', () => {
       { containers: {}, pod: exactly('1', '512Mi') },
       true,
     ],
-  ])('isResizeInProgress for a container, if %s: $4', (_what, allocated, runtime, applied, goesOn) => {
-    expect(isResizeInProgress(allocated, runtime, applied)).toBe(goesOn);
-  });
+  ])(
+    'isResizeInProgress returns $4 for a pod with one container if %s',
+    (_what, allocated, runtime, applied, goesOn) => {
+      expect(isResizeInProgress(allocated, runtime, applied)).toBe(goesOn);
+    },
+  );
 
   const got = { c: { limits: exactly('1', '1Gi').limits ?? {} } };
   test.each<[string, Pod, PodResources, ResizeFeatures, boolean]>([
@@ -492,7 +495,7 @@ describe('isResizeInProgress', () => {
       { initContainers: false },
       false,
     ],
-  ])('isResizeInProgress for a pod, if %s: $4', (_what, allocated, applied, features, goesOn) => {
+  ])('isResizeInProgress returns $4 if %s', (_what, allocated, applied, features, goesOn) => {
     expect(isResizeInProgress(allocated, runningAll, applied, features)).toBe(goesOn);
   });
 });

@@ -16,7 +16,7 @@ export interface LinkedAbort extends Disposable {
  */
 export function linkAbort(...parents: readonly (AbortSignal | undefined)[]): LinkedAbort {
   const controller = new AbortController();
-  // All parents share one listener. Removing it from a parent that does not have it does nothing, so no list of linked
+  // All parents share one listener. Removing a listener that a parent does not have does nothing, so no list of linked
   // parents is needed.
   const onAbort = ({ target }: Event): void => abort((target as AbortSignal).reason);
   const unlink = (): void => {

@@ -4,11 +4,11 @@ import { jitter, type Random } from './random.ts';
 
 /** Growth of the delays of a {@link Backoff}. */
 export interface BackoffOptions {
-  /** Delay after the first failure. */
+  /** Delay after the first failure, in milliseconds. */
   readonly initialMs: number;
-  /** Longest delay. */
+  /** Longest delay, in milliseconds. */
   readonly maxMs: number;
-  /** Time without a failure after which a key's delay is reset. Default: twice `maxMs`. */
+  /** Time without a failure after which a key's delay is reset, in milliseconds. Default: twice `maxMs`. */
   readonly expireAfterMs?: number;
   /** Adds to each delay a random part of up to this factor of the delay. Default: 0. */
   readonly maxJitterFactor?: number;
@@ -31,7 +31,7 @@ export class Backoff<K = string> {
 
   /**
    * @param components if `clock` is absent, the system clock is used; without `random`, delays have no jitter
-   * @throws OptionsError naming the option that is not valid
+   * @throws OptionsError that names the invalid option
    */
   constructor(components: { readonly clock?: Pick<Clock, 'now'>; readonly random?: Random }, options: BackoffOptions) {
     checkOptions('Backoff', options, {
@@ -57,8 +57,8 @@ export class Backoff<K = string> {
   }
 
   /**
-   * Counts a failure. Doubles the delay up to the maximum, or resets it to the initial delay if the last failure has
-   * expired.
+   * Counts a failure of the key. Doubles the delay up to the maximum, or resets it to the initial delay if the last
+   * failure has expired.
    */
   next(key: K, eventTimeMs: number): void {
     const entry = this.#entries.get(key);

@@ -13,7 +13,7 @@ export class Channel<T> extends Receiver<T> {
     return this.#values.length - this.#taken;
   }
 
-  /** @returns false if the channel is closed; the value is then dropped */
+  /** Adds a value at the end of the queue. @returns false if the channel is closed; the value is then dropped */
   push(value: T): boolean {
     if (this.closed) return false;
     this.#values.push(value);
@@ -25,8 +25,8 @@ export class Channel<T> extends Receiver<T> {
     const value = this.#values[this.#taken];
     if (this.#taken === this.#values.length) return undefined;
     this.#taken++;
-    // Values already taken are removed in batches, because each shift of an array costs time proportional to its
-    // length.
+    // Values that the consumer has already taken are removed in batches, because each shift of an array costs time
+    // proportional to its length.
     if (this.#taken * 2 > this.#values.length) {
       this.#values = this.#values.slice(this.#taken);
       this.#taken = 0;

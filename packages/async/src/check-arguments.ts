@@ -9,7 +9,7 @@ export type TypeRule = 'number' | 'bigint' | 'boolean' | 'string' | 'function' |
  */
 export type OptionRule = NumberRule | TypeRule;
 
-/** One rule per option of `O`. The compiler reports an option without a rule. */
+/** Rules for the options of `O`, one rule per option. The compiler reports an option without a rule. */
 export type OptionRules<O> = {
   readonly [K in keyof O]-?: object extends Pick<O, K>
     ? `${OptionRule}?` | readonly [undefined, ...string[]]
@@ -20,8 +20,8 @@ export type OptionRules<O> = {
 export type ComponentRule = OptionRule | readonly string[];
 
 /**
- * Rules for the required components of `C`. Optional components need none. The type does not depend on the types of the
- * components, so that functions of two versions of this package stay assignable to each other.
+ * Rules for the required components of `C`. Optional components need no rule. The type does not depend on the types of
+ * the components, so that functions of two versions of this package stay assignable to each other.
  */
 export type ComponentRules<C> = { readonly [K in keyof C]?: ComponentRule };
 
@@ -45,7 +45,7 @@ const COMMON_COMPONENTS = ['clock', 'random', 'logger', 'metrics', 'recorder'];
  * @param component class or function that takes the options, for the message
  * @param options as the caller passed them; an option that is `undefined` counts as absent
  * @returns the options without those that are `undefined`, for spreading over defaults
- * @throws OptionsError naming the option
+ * @throws OptionsError that names the option
  */
 export function checkOptions<O extends object>(component: string, options: O, rules: OptionRules<O>): O {
   if (!isObject(options)) {
@@ -69,7 +69,7 @@ export function checkOptions<O extends object>(component: string, options: O, ru
  * Rejects components if a required component is missing or lacks a method. Names without a rule are allowed, because
  * callers may pass one object to several classes.
  * @param component class or function that takes the components, for the message
- * @throws OptionsError naming the missing component, or the method that a component lacks
+ * @throws OptionsError that names the missing component, or the method that a component lacks
  */
 export function checkComponents<C extends object>(component: string, components: C, rules: ComponentRules<C>): void {
   if (!isObject(components)) {
@@ -98,7 +98,7 @@ function componentProblem(name: string, value: unknown, rule: ComponentRule): st
 function ruleProblem(name: string, value: unknown, rule: string): string | undefined {
   const isOptional = rule.endsWith('?');
   if (isOptional && value === undefined) return undefined;
-  // With the rule `any`, even `undefined` is allowed.
+  // The rule `any` allows every value, even `undefined`.
   if (rule === 'any') return undefined;
   if (!isOptional && value === undefined) return `${name} is missing`;
   const kind = isOptional ? rule.slice(0, -1) : rule;
@@ -117,12 +117,18 @@ function wordProblem(name: string, value: unknown, words: readonly (string | und
   return value === undefined ? `${name} is missing` : `${name} must be ${allowed}, not ${shown(value)}`;
 }
 
-/** A class may be passed as a component; its static methods count as methods. */
+/**
+ * Reports whether a value can have methods. Functions are included, because a class with static methods may be passed
+ * as a component.
+ */
 function isObject(value: unknown): boolean {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
-/** Objects are not printed: they may be large, and some cannot be converted to text. */
+/**
+ * Returns a value as text for an error message. Objects are not printed, because they may be large, and some cannot be
+ * converted to text.
+ */
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'function') return 'a function';

@@ -33,9 +33,9 @@ export function numberProblem<T extends object>(
 }
 
 /**
- * Rejects options if a number breaks its rule, so that a mistake is reported to the caller who made it.
+ * Rejects options if a number breaks its rule, so that the caller gets the error immediately.
  * @param component class or function that takes the options, for the message
- * @throws OptionsError naming the option
+ * @throws OptionsError that names the option
  */
 export function checkNumbers<T extends object>(
   options: T,

@@ -1,6 +1,6 @@
 /** A timer set on a {@link Clock}. */
 export interface Timer {
-  /** Cancels the timer: its callback is not called afterwards. A second call does nothing. */
+  /** Cancels the timer: its callback is not called afterwards. A second call of `cancel` does nothing. */
   cancel(): void;
 }
 
@@ -10,10 +10,14 @@ export interface Timer {
  */
 export interface Clock {
   /**
-   * Wall clock: milliseconds since the Unix epoch, possibly with a fraction. It may jump; use it only for timestamps.
+   * Returns the time of the wall clock: milliseconds since the Unix epoch, possibly with a fraction. The wall clock may
+   * jump; use this time only for timestamps.
    */
   now(): number;
-  /** Milliseconds, with a fraction, since a fixed but unknown time. Never decreases; use it for durations. */
+  /**
+   * Returns the milliseconds, with a fraction, since a fixed but unknown time. The value never decreases; use it for
+   * durations.
+   */
   monotonic(): number;
   /**
    * Calls `callback` once after `delayMs` milliseconds, or in the next turn of the event loop if `delayMs` is 0 or
@@ -26,8 +30,8 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The machine's clock. Its pending timers keep the process alive. */
 export const systemClock: Clock = {
-  // `performance.now()` counts from the start of the process. Changes of the wall clock and suspends of the machine do
-  // not affect it.
+  // `monotonic` uses `performance.now()`, which counts from the start of the process. Changes of the wall clock and
+  // suspends of the machine do not affect it.
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(delayMs, callback) {
@@ -60,7 +64,7 @@ export function sleep(clock: Pick<Clock, 'setTimer'>, ms: number, signal?: Abort
   });
 }
 
-/** Timers may fire early by less than this time. */
+/** Upper limit, in milliseconds, of the time by which a timer may fire too early. */
 const EARLY_MS = 5;
 
 /**
@@ -77,7 +81,7 @@ export function sleepUntilNext(
   return sleep(clock, untilNextMs(clock.monotonic(), periodMs), signal);
 }
 
-/** Returns the milliseconds until the time at which {@link sleepUntilNext} resolves. */
+/** Returns the milliseconds from `nowMs` until {@link sleepUntilNext} would resolve. */
 export function untilNextMs(nowMs: number, periodMs: number): number {
   const restMs = periodMs - (nowMs % periodMs);
   return restMs < Math.min(EARLY_MS, periodMs) ? restMs + periodMs : restMs;

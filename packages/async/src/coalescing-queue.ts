@@ -1,14 +1,18 @@
 import { Receiver } from './receiver.ts';
 
 /**
- * A queue with at most one value per key, for one consumer. A value that arrives while another value of its key waits
- * is merged with it. Keys are yielded in the order of their first arrival, so that a busy key does not delay others.
- * `push` never blocks, and the size is bounded by the number of keys. Information is lost only if `merge` drops it.
+ * A queue with at most one value per key, for one consumer. A new value is merged with the waiting value of the same
+ * key, if there is one. Keys are yielded in the order of their first arrival, so that a busy key does not delay other
+ * keys. `push` never blocks, and the size is bounded by the number of keys. Information is lost only if `merge` drops
+ * it.
  */
 export class CoalescingQueue<K, V> extends Receiver<readonly [key: K, value: V]> {
   readonly #merge: (waiting: V, next: V) => V;
   readonly #values = new Map<K, V>();
-  /** Iterator positioned after the last key taken. A new iterator would step over all keys that were taken before. */
+  /**
+   * Iterator that is positioned after the key that the consumer took last. A new iterator would be slow, because it
+   * steps over all keys that were taken before.
+   */
   #rest: MapIterator<[K, V]> = this.#values.entries();
 
   /** @param merge merges two values of the same key. Default: the newer value replaces the older. */
@@ -22,7 +26,10 @@ export class CoalescingQueue<K, V> extends Receiver<readonly [key: K, value: V]>
     return this.#values.size;
   }
 
-  /** @returns false if the queue is closed; the value is then dropped */
+  /**
+   * Adds a value, or merges it with the waiting value of its key. @returns false if the queue is closed; the value is
+   * then dropped
+   */
   push(key: K, value: V): boolean {
     if (this.closed) return false;
     // Setting an existing key keeps its position in the map.

@@ -1,4 +1,4 @@
-/** A key, its due time and its index in the heap. */
+/** A key with its due time, its insertion order and its index in the heap. */
 interface DueKey<K> {
   readonly key: K;
   readonly dueMs: number;
@@ -46,7 +46,7 @@ export class DueHeap<K> {
     this.#settle(entry);
   }
 
-  /** @returns whether the key was in the heap */
+  /** Removes the key. @returns whether the key was in the heap */
   delete(key: K): boolean {
     const entry = this.#byKey.get(key);
     if (entry === undefined) return false;
@@ -59,7 +59,7 @@ export class DueHeap<K> {
     return true;
   }
 
-  /** Removes the keys that are due after `nowMs`. */
+  /** Removes the keys that are not yet due at `nowMs`. */
   dropAfter(nowMs: number): void {
     for (const { key, dueMs } of [...this.#heap]) if (dueMs > nowMs) this.delete(key);
   }

@@ -2,7 +2,7 @@ import { checkNumbers } from './check-numbers.ts';
 import { type Clock, sleep } from './clock.ts';
 import { jitter, type Random } from './random.ts';
 
-/** Timing of the rounds of {@link every}. */
+/** Options for the times at which {@link every} calls `round`. */
 export interface EveryOptions {
   /** Whether the first round runs immediately instead of after one period. Default: true. */
   readonly immediate?: boolean;

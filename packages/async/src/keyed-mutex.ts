@@ -10,7 +10,8 @@ export class KeyedMutex<K> {
   }
 
   /**
-   * @throws the signal's reason if the signal is aborted before the task starts
+   * Runs `task` after all earlier tasks of the key. @throws the signal's reason if the signal is aborted before the
+   * task starts
    * @throws the error of the task
    */
   async run<T>(key: K, task: () => Promise<T>, signal?: AbortSignal): Promise<T> {

@@ -9,8 +9,8 @@ export interface LendingGateOptions {
   /** Largest number of tasks that run at the same time; at least 1. */
   readonly concurrency: number;
   /**
-   * Time after which a running task no longer counts against the limit, so that a task that hangs does not delay
-   * others.
+   * Time after which a running task no longer counts against the limit, in milliseconds, so that a task that hangs does
+   * not delay others forever.
    */
   readonly overdueMs: number;
   /** Number of `urgent` tasks that may overtake waiting `normal` tasks in a row. Default: 16. */
@@ -37,7 +37,7 @@ export class LendingGate {
 
   /**
    * @param components if `clock` is absent, the system clock is used
-   * @throws OptionsError naming the option that is not valid
+   * @throws OptionsError that names the invalid option
    */
   constructor(components: { readonly clock?: Pick<Clock, 'setTimer'> }, options: LendingGateOptions) {
     checkOptions('LendingGate', options, { concurrency: 'limit', overdueMs: 'positive', maxOvertakes: 'notNegative?' });
@@ -48,7 +48,7 @@ export class LendingGate {
     this.#maxOvertakes = options.maxOvertakes ?? 16;
   }
 
-  /** Number of waiting tasks, for tests and for `explain`. */
+  /** Number of tasks that wait for a place, for tests and diagnostics. */
   get waiting(): number {
     return this.#queues.urgent.length + this.#queues.normal.length;
   }

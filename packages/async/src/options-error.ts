@@ -14,7 +14,7 @@ export class OptionsError extends RangeError {
 
   override readonly name = 'OptionsError';
   readonly code = 'InvalidOptions';
-  /** Class or function that rejected its arguments. Empty for helper functions of this package. */
+  /** Class or function that rejected its arguments. The name is empty for helper functions of this package. */
   readonly component: string;
   /** Name of the component or option that was rejected, as the caller wrote it. */
   readonly option: string;

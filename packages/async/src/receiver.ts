@@ -34,7 +34,10 @@ export abstract class Receiver<T> implements AsyncIterable<T> {
     return next?.value;
   }
 
-  /** @throws AsyncError `Busy` if another consumer already iterates; leaving the loop lets another consumer iterate */
+  /**
+   * Yields the values until the queue is closed and empty. @throws AsyncError `Busy` if another consumer already
+   * iterates; leaving the loop lets another consumer iterate
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     if (this.#iterating) throw new AsyncError('Busy', 'there is a consumer already');
     this.#iterating = true;

@@ -5,9 +5,12 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** Limits how many holders there are at a time. Waiters get their permits in the order of their requests. */
+/**
+ * Limits how many callers hold a permit at the same time. Waiting callers get their permits in the order of their
+ * requests.
+ */
 export class Semaphore {
-  /** Largest number of holders. */
+  /** Largest number of permits that are held at the same time. */
   readonly limit: number;
   #active = 0;
   readonly #waiters = new Set<Waiter>();
@@ -22,7 +25,7 @@ export class Semaphore {
     this.limit = limit;
   }
 
-  /** Number of current holders. */
+  /** Number of permits that are held now. */
   get active(): number {
     return this.#active;
   }
@@ -45,7 +48,7 @@ export class Semaphore {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { grant: resolve };
     const onAbort = (): void => {
-      // A waiter that was granted its permit is no longer in the set; its caller must release the permit.
+      // If the waiter is no longer in the set, it has already got its permit, and its caller must release the permit.
       if (this.#waiters.delete(waiter)) reject(signal?.reason);
     };
     this.#waiters.add(waiter);

@@ -14,7 +14,7 @@ export class StartOnce {
   }
 
   /**
-   * Must be called first in `start`.
+   * Records a start of the component. `start` of the component must call this method first.
    * @throws AsyncError `AlreadyStarted` at every call but the first
    */
   begin(): void {

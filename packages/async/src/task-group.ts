@@ -2,7 +2,7 @@ import { linkAbort } from './abort.ts';
 
 /**
  * Long-running tasks that are stopped together. Each task runs until the group's signal is aborted. The first task that
- * fails aborts the signal. A task that ends without an error does not affect the others.
+ * fails aborts the signal. A task that ends without an error does not affect the other tasks.
  */
 export class TaskGroup {
   readonly #link: ReturnType<typeof linkAbort>;
@@ -14,7 +14,7 @@ export class TaskGroup {
     this.#link = linkAbort(parent);
   }
 
-  /** Aborted when the parent is aborted or a task fails. */
+  /** Signal of all tasks, which is aborted when the parent is aborted or a task fails. */
   get signal(): AbortSignal {
     return this.#link.signal;
   }

@@ -29,7 +29,7 @@ export class TimeSlice {
   #startedAtMs: number;
   #items = 0;
 
-  /** @throws OptionsError naming the component or option that is not valid */
+  /** @throws OptionsError that names the invalid component or option */
   constructor(components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> }, options: TimeSliceOptions = {}) {
     checkOptions('TimeSlice', options, { sliceMs: 'notNegative?', itemsPerLook: 'limit?' });
     checkComponents('TimeSlice', components, { clock: ['monotonic', 'setTimer'] });

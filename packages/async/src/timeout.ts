@@ -31,8 +31,9 @@ export function withTimeout<T>(
     let hasStarted = false;
     let endedAtStart: { readonly reason: unknown } | undefined;
     const end = (reason: unknown): void => {
-      // Rejects before it aborts: an operation that rejects with `AbortError` on abort would otherwise settle before
-      // the timeout error. While the operation starts, it may still throw an error of its own.
+      // Rejects the promise before the operation's signal is aborted: an operation that rejects with `AbortError` on
+      // abort would otherwise settle before the timeout error. While the operation starts, it may still throw an error
+      // of its own.
       if (hasStarted) fail(reason);
       else endedAtStart = { reason };
       controller.abort(reason);

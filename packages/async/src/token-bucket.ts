@@ -8,13 +8,16 @@ export interface TokenRate {
   readonly burst: number;
 }
 
-/** Content of a bucket at a time of the monotonic clock. A negative number of tokens is owed to waiting callers. */
+/**
+ * Content of a bucket at a time of the monotonic clock. If the number of tokens is negative, waiting callers have
+ * already reserved that many future tokens.
+ */
 export interface TokenLevel {
   readonly tokens: number;
   readonly atMs: number;
 }
 
-/** Returns the level at a later time. A bucket that does not exist yet is full. */
+/** Returns the level at a later time. An `undefined` level means a new bucket, which is full. */
 export function filledLevel(level: TokenLevel | undefined, { qps, burst }: TokenRate, nowMs: number): TokenLevel {
   if (level === undefined) return { tokens: burst, atMs: nowMs };
   return { tokens: Math.min(burst, level.tokens + ((nowMs - level.atMs) * qps) / 1000), atMs: nowMs };
@@ -48,10 +51,11 @@ export class TokenBucket {
     return this.#level !== level;
   }
 
-  /** Waits for the next token and takes it. @throws the signal's reason; no token is taken then */
+  /** Waits for the next token and takes it. @throws the signal's reason; in that case, no token is taken */
   async acquire(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    // A negative level is a place in the queue: each later caller owes more tokens and waits longer.
+    // A negative level stands for the queue of waiting callers: each later caller makes the level more negative and
+    // waits longer.
     const tokens = this.#add(-1);
     if (tokens >= 0) return;
     try {

@@ -44,7 +44,7 @@ export class WorkQueue<K> extends Receiver<K> {
     return dueMs === undefined ? undefined : Math.max(dueMs - this.#clock.monotonic(), 0);
   }
 
-  /** @returns whether the key was in the queue */
+  /** Removes the key. @returns whether the key was in the queue */
   delete(key: K): boolean {
     const had = this.#due.delete(key);
     if (had) this.#schedule();
@@ -74,7 +74,7 @@ export class WorkQueue<K> extends Receiver<K> {
     if (dueMs === undefined || this.closed) return;
     const timer = this.#clock.setTimer(dueMs - this.#clock.monotonic(), () => {
       this.#timer = undefined;
-      // A timer may fire slightly early, and the system clock caps long delays.
+      // The key may not be due yet: a timer may fire slightly early, and the system clock caps long delays.
       if (this.#clock.monotonic() < dueMs) this.#schedule();
       else this.wake();
     });

@@ -66,7 +66,8 @@ describe('abortable', () => {
     const waiting = abortable(promise, controller.signal);
     controller.abort('enough');
     await expect(waiting).rejects.toBe('enough');
-    // The call has already ended with the abort, so this later rejection must not become an unhandled rejection.
+    // `abortable` has already rejected because of the abort, so this later rejection must not become an unhandled
+    // rejection.
     reject(new Error('late'));
     await new Promise((resolve) => setImmediate(resolve));
   });

@@ -17,7 +17,7 @@ describe('Backoff', () => {
     expect(backoff.delayMs('b')).toBe(0);
   });
 
-  it('the back-off ends one delay after the event, and remainingMs returns the rest', async () => {
+  it("a back-off lasts one delay from the event's time, and remainingMs returns the rest of that delay", async () => {
     const clock = new FakeClock();
     const backoff = new Backoff({ clock }, options);
     const eventTimeMs = clock.now();
@@ -49,7 +49,7 @@ describe('Backoff', () => {
     },
   );
 
-  it('back-off jitter may exceed the initial delay but never the maximum', () => {
+  it('a back-off with jitter may exceed the initial delay but never the maximum', () => {
     const clock = new FakeClock();
     const random = { next: () => 0.5 };
     const backoff = new Backoff({ clock, random }, { initialMs: 10, maxMs: 45, maxJitterFactor: 0.2 });
@@ -60,7 +60,7 @@ describe('Backoff', () => {
     expect(delays).toEqual([11, 23.1, 45, 45]);
   });
 
-  it('removes back-off keys that were reset, and expired keys at garbage collection', async () => {
+  it('reset removes a back-off key immediately, and collectGarbage removes expired keys', async () => {
     const clock = new FakeClock();
     const backoff = new Backoff({ clock }, options);
     backoff.next('old', clock.now());

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { AsyncError, brand, hasBrand } from '../src/index.ts';
 
-/** A class of the same name, as in a second installed copy of the package. */
+/** Returns a class with the same brand, as in a second installed copy of the package. */
 function copy() {
   const NAME = '@node-agent/example.ExampleError';
   return class ExampleError extends Error {
@@ -15,7 +15,7 @@ function copy() {
   };
 }
 
-describe('a brand', () => {
+describe('brand and hasBrand', () => {
   test('an error is recognised by another copy of its class, because the brand is shared', () => {
     const [One, Other] = [copy(), copy()];
     const error = new Other('of the other');
@@ -32,7 +32,7 @@ describe('a brand', () => {
     expect(new bundled('lost').name).toBe('Error');
   });
 
-  test('a class may have two brands', () => {
+  test('a class can have two brands at the same time', () => {
     const both = class extends Error {};
     brand(both, '@node-agent/one.OneError');
     brand(both, '@node-agent/other.OtherError');
@@ -56,7 +56,7 @@ describe('a brand', () => {
     [null],
     [undefined],
     ['text'],
-  ])('the value %s has no brand', (value) => expect(copy().is(value)).toBe(false));
+  ])('the value %s does not have the brand of a class', (value) => expect(copy().is(value)).toBe(false));
 });
 
 test('an AsyncError of another copy of the package is recognised', () => {

@@ -29,7 +29,7 @@ describe('Channel', () => {
     expect(count).toBe(1);
   });
 
-  it('a channel keeps no value that was taken, in any order of pushes and takes', async () => {
+  it('the size of a channel is the number of values that were not taken, for any order of pushes and takes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(5), { maxLength: 60 }), async (pushes) => {
         const channel = new Channel<number>();
@@ -44,7 +44,7 @@ describe('Channel', () => {
     );
   });
 
-  it('a channel refuses a second consumer until the first has left its loop', async () => {
+  it('a channel rejects a second consumer until the first has left its loop', async () => {
     const channel = new Channel<number>();
     channel.push(1);
     channel.push(2);
@@ -98,7 +98,7 @@ describe('CoalescingQueue', () => {
     expect(await queue.take()).toEqual(['a', undefined]);
   });
 
-  it('CoalescingQueue loses no merged value, and its length never exceeds the number of keys', async () => {
+  it('CoalescingQueue loses no value when it merges, and its length never exceeds the number of keys', async () => {
     const step = fc.oneof(fc.nat(4), fc.constant('take' as const));
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 100 }), async (steps) => {
@@ -117,7 +117,7 @@ describe('CoalescingQueue', () => {
     );
   });
 
-  it('CoalescingQueue forgets a deleted key, and accepts nothing after close', async () => {
+  it('CoalescingQueue does not yield a deleted key, and accepts no value after close', async () => {
     const queue = new CoalescingQueue<string, number>();
     queue.push('a', 1);
     expect([queue.delete('a'), queue.delete('a')]).toEqual([true, false]);

@@ -48,19 +48,19 @@ describe('checkOptions', () => {
     [{ names: 'a' }, 'names', 'names must be a list, not "a"'],
     [{ limits: 1 }, 'limits', 'limits must be an object, not 1'],
     [{ bytes: 1 }, 'bytes', 'bytes must be a bigint, not 1'],
-  ])('checkOptions refuses %o with an error that names the option', (change, option, problem) => {
+  ])('checkOptions rejects %o with an error that names the option', (change, option, problem) => {
     expect(() => check({ ...valid, ...change })).toThrow(
       expect.objectContaining({ code: 'InvalidOptions', component: 'Thing', option, message: `Thing: ${problem}` }),
     );
   });
 
-  test('checkOptions refuses a misspelt option and lists the known names', () => {
+  test('checkOptions rejects a misspelt option and lists the known names', () => {
     expect(() => check({ ...valid, period: 5 })).toThrow(
       'Thing: unknown option period; the options are directory, mode, periodMs, maxParallel, strategy, enabled, onChange, names, limits, bytes, anything',
     );
   });
 
-  test.each([[null], [undefined], [5], ['text']])('checkOptions refuses %o as options object', (options) => {
+  test.each([[null], [undefined], [5], ['text']])('checkOptions rejects %o as options object', (options) => {
     expect(() => check(options as never)).toThrow(/^Thing: options must be an object, not /);
   });
 
@@ -99,7 +99,7 @@ describe('checkComponents', () => {
     [{ onEnd: 1 }, 'onEnd', 'component onEnd must be a function, not 1'],
     [{ checks: {} }, 'checks', 'component checks must be a list, not an object'],
     [{ logger: 'debug' }, 'logger', 'component logger must be an object, not "debug"'],
-  ])('checkComponents refuses %o with an error that names the component', (change, option, problem) => {
+  ])('checkComponents rejects %o with an error that names the component', (change, option, problem) => {
     expect(() => checkAll({ ...good, ...change })).toThrow(
       expect.objectContaining({ code: 'InvalidOptions', component: 'Thing', option, message: `Thing: ${problem}` }),
     );
@@ -113,7 +113,7 @@ describe('checkComponents', () => {
     expect(() => checkAll({ ...good, runtime: new Runtime(), logger: undefined, other: 1 })).not.toThrow();
   });
 
-  test.each([[undefined], [null]])('checkComponents refuses %o as components object', (components) => {
+  test.each([[undefined], [null]])('checkComponents rejects %o as components object', (components) => {
     expect(() => checkAll(components as never)).toThrow(/^Thing: components must be an object, not /);
   });
 });

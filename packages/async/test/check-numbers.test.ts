@@ -26,25 +26,25 @@ const nonsense: Record<NumberRule, readonly unknown[]> = {
   port: [-1, 0.5, 65_536, Infinity],
 };
 
-describe.each(Object.keys(words) as NumberRule[])('%s', (rule) => {
-  it.each(fitting[rule])('accepts %s', (n) => {
+describe.each(Object.keys(words) as NumberRule[])('numberProblem with the rule %s', (rule) => {
+  it.each(fitting[rule])('numberProblem accepts %s', (n) => {
     expect(numberProblem({ n }, { n: rule })).toBeUndefined();
   });
 
   it.each([...nonsense[rule], Number.NaN, undefined, null, '1'])(
-    'refuses the value %s with an error that names the option',
+    'numberProblem rejects the value %s with a message that names the option',
     (n) => {
       expect(numberProblem({ n }, { n: rule })).toBe(`n must be ${words[rule]}, not ${String(n)}`);
     },
   );
 });
 
-it('reports the first invalid number in the order of the rules', () => {
+it('numberProblem reports the first invalid number in the order of the rules', () => {
   const problem = numberProblem({ a: -1, b: -1, c: 1 }, { c: 'count', b: 'count', a: 'count' });
   expect(problem).toBe('b must be a whole number of at least 0, not -1');
 });
 
-it('does not check a value without a rule', () => {
+it('numberProblem does not check a value without a rule', () => {
   expect(numberProblem({ a: -1, b: 'x' }, {})).toBeUndefined();
 });
 

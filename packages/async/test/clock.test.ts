@@ -48,7 +48,7 @@ describe('sleepUntilNext', () => {
     expect(ends.filter(([periodMs]) => periodMs === 500).map(([, atMs]) => atMs)).toEqual([500, 1000, 1500]);
   });
 
-  it('sleepUntilNext waits at most one period, or the few milliseconds by which a timer was early', () => {
+  it('sleepUntilNext waits at most one period, or a few milliseconds more if a timer was early', () => {
     const period = fc.integer({ min: 1, max: 600_000 });
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1e9, noNaN: true }), period, (nowMs, periodMs) => {
@@ -109,7 +109,7 @@ describe('FakeClock', () => {
     expect(await clock.advanceToNext()).toBe(false);
   });
 
-  it('FakeClock advances even for the shortest delay', async () => {
+  it('even the shortest timer delay advances the time of FakeClock', async () => {
     const clock = new FakeClock();
     await clock.advance(131_889.29);
     const before = clock.monotonic();

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { DueHeap } from '../src/due-heap.ts';
 
 describe('DueHeap', () => {
-  it('DueHeap returns keys by due time and then by age, after any additions, moves and removals', () => {
+  it('DueHeap returns keys by due time and then by insertion order, after any additions, moves and removals', () => {
     const key = fc.integer({ min: 0, max: 20 });
     const step = fc.oneof(
       fc.record({ do: fc.constant('set' as const), key, dueMs: fc.nat(10) }),

@@ -4,7 +4,7 @@ import { every, sleep } from '../src/index.ts';
 import { FakeClock } from '../src/testing.ts';
 
 describe('every', () => {
-  it('every calls immediately, then one period after the end of each call, so that calls never overlap', async () => {
+  it('every calls its callback immediately, and then one period after the end of each call, so that calls never overlap', async () => {
     const clock = new FakeClock();
     const controller = new AbortController();
     const starts: number[] = [];

@@ -21,7 +21,7 @@ function world(concurrency: number, options = {}) {
   return { clock, gate, order, work };
 }
 
-test('at most `concurrency` tasks run at a time, and waiting tasks start in order of arrival', async () => {
+test('LendingGate runs at most `concurrency` tasks at a time, and starts waiting tasks in order of arrival', async () => {
   const { clock, order, work } = world(2);
   const all = ['a', 'b', 'c', 'd'].map((name) => work(name, 'normal', 100));
   await clock.advance(50);
@@ -33,7 +33,7 @@ test('at most `concurrency` tasks run at a time, and waiting tasks start in orde
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('urgent tasks go first, so that pods complete one after another', async () => {
+test('LendingGate starts urgent tasks first, so that pods complete one after another', async () => {
   const { clock, order, work } = world(1);
   const pods = ['p1', 'p2', 'p3'].map(async (name) => {
     await work(`sandbox ${name}`, 'normal', 10);
@@ -41,13 +41,13 @@ test('urgent tasks go first, so that pods complete one after another', async () 
   });
   await clock.advance(100);
   await Promise.all(pods);
-  // When a sandbox is finished, its slot goes to the next sandbox immediately, before the pod's container requests a
-  // slot.
+  // When a sandbox is finished, its place goes to the next sandbox immediately, before the pod's container requests a
+  // place.
   expect(order.indexOf('container p1')).toBeLessThan(order.indexOf('sandbox p3'));
   expect(order.indexOf('container p2')).toBeLessThan(order.indexOf('container p3'));
 });
 
-test('urgent tasks overtake a waiting normal task only maxOvertakes times', async () => {
+test('in a LendingGate, urgent tasks overtake a waiting normal task only maxOvertakes times', async () => {
   const { clock, order, work } = world(1, { maxOvertakes: 3 });
   const all = [work('first', 'normal', 10), work('fresh', 'normal', 10)];
   for (let n = 0; n < 10; n++) all.push(work(`restart ${n}`, 'urgent', 10));
@@ -56,7 +56,7 @@ test('urgent tasks overtake a waiting normal task only maxOvertakes times', asyn
   expect(order.indexOf('fresh')).toBe(4);
 });
 
-test('C7: tasks that hang delay other tasks by the overdue time and not forever', async () => {
+test('C7: tasks that hang delay other tasks of a LendingGate only by the overdue time', async () => {
   const { clock, order, work } = world(2, { overdueMs: 5_000 });
   const hung = [work('hung 1', 'normal', 240_000), work('hung 2', 'normal', 240_000)];
   const others = ['a', 'b', 'c'].map((name) => work(name, 'normal', 100));
@@ -67,13 +67,13 @@ test('C7: tasks that hang delay other tasks by the overdue time and not forever'
   await Promise.all(hung);
   const again = ['d', 'e', 'f'].map((name) => work(name, 'normal', 100));
   await clock.advance(50);
-  // Each hung task released its slot once, not twice.
+  // Each hung task released its place once, not twice.
   expect(order.slice(5)).toEqual(['d', 'e']);
   await clock.advance(300);
   await Promise.all(again);
 });
 
-test('a task that is aborted while it waits leaves the queue and occupies no place', async () => {
+test('a task that is aborted while it waits leaves the queue of a LendingGate and occupies no place', async () => {
   const { clock, gate, order, work } = world(1);
   const stop = new AbortController();
   const first = work('first', 'normal', 100);
@@ -89,7 +89,7 @@ test('a task that is aborted while it waits leaves the queue and occupies no pla
   await expect(work('late', 'normal', 1, stop.signal)).rejects.toBe('enough');
 });
 
-test('a failed task releases its place, and the caller gets the error', async () => {
+test('a failed task releases its place in a LendingGate, and the caller gets the error', async () => {
   const { clock, gate, order, work } = world(1);
   await expect(gate.run('normal', () => Promise.reject(new Error('no')), never)).rejects.toThrow('no');
   const next = work('next', 'normal', 1);
@@ -98,7 +98,7 @@ test('a failed task releases its place, and the caller gets the error', async ()
   expect(order).toEqual(['next']);
 });
 
-test('for random tasks and aborts, every task runs, and never more than `concurrency` at a time', async () => {
+test('for random tasks and aborts, LendingGate runs every task, and never more than `concurrency` at a time', async () => {
   const job = fc.record({
     turn: fc.constantFrom<GateTurn>('urgent', 'normal'),
     atMs: fc.nat(500),

@@ -6,6 +6,6 @@ test.each([
   ['22.17.9', 'needs Node.js 22.18 or newer; this is 22.17.9'],
   ['22.18.0', undefined],
   ['24.0.0', undefined],
-])('the problem of Node.js %s: %s', (version, problem) => {
+])('nodeProblem of Node.js %s returns: %s', (version, problem) => {
   expect(nodeProblem(version)).toBe(problem);
 });

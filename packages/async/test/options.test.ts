@@ -7,7 +7,7 @@ test.each([
   [{ maxMs: Number.NaN }, 'maxMs must be at least 0, not NaN'],
   [{ expireAfterMs: -1 }, 'expireAfterMs must be at least 0, not -1'],
   [{ maxJitterFactor: -1 }, 'maxJitterFactor must be at least 0, not -1'],
-])('Backoff refuses the options %j with an error that names the invalid option', (options, message) => {
+])('Backoff rejects the options %j with an error that names the invalid option', (options, message) => {
   expect(() => new Backoff({}, { initialMs: 1, maxMs: 2, ...options })).toThrow(message);
 });
 
@@ -15,7 +15,7 @@ test.each([
   [{ concurrency: 0 }, 'concurrency must be a whole number of at least 1, not 0'],
   [{ overdueMs: 0 }, 'overdueMs must be above 0, not 0'],
   [{ maxOvertakes: -1 }, 'maxOvertakes must be at least 0, not -1'],
-])('LendingGate refuses the options %j with an error that names the invalid option', (options, message) => {
+])('LendingGate rejects the options %j with an error that names the invalid option', (options, message) => {
   expect(() => new LendingGate({}, { concurrency: 1, overdueMs: 1, ...options })).toThrow(message);
 });
 
@@ -23,11 +23,11 @@ test.each([
   [{ qps: '5' as never }, 'qps must be above 0, not 5'],
   [{ burst: '5' as never }, 'burst must be at least 1, not 5'],
   [{ burst: 0.5 }, 'burst must be at least 1, not 0.5'],
-])('TokenBucket refuses the options %j with an error that names the invalid option', (rate, message) => {
+])('TokenBucket rejects the options %j with an error that names the invalid option', (rate, message) => {
   expect(() => new TokenBucket({}, { qps: 1, burst: 1, ...rate })).toThrow(message);
 });
 
-test.each([Number.NaN, '5' as never, undefined as never])('FakeClock refuses to advance by %s', async (ms) => {
+test.each([Number.NaN, '5' as never, undefined as never])('FakeClock.advance rejects %s as a duration', async (ms) => {
   const clock = new FakeClock();
   await expect(clock.advance(ms)).rejects.toThrow(`ms must be a number, not ${ms}`);
   expect(clock.monotonic()).toBe(0);

@@ -5,7 +5,7 @@ import { KeyedMutex, Semaphore, seededRandom, sleep } from '../src/index.ts';
 import { FakeClock } from '../src/testing.ts';
 
 describe('Semaphore', () => {
-  it('a semaphore admits no more tasks than its limit, in order of arrival, and finally all', async () => {
+  it('a semaphore runs all tasks in order of arrival, and never more than its limit at a time', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.nat(), async (limit, seed) => {
         const clock = new FakeClock();
@@ -28,13 +28,13 @@ describe('Semaphore', () => {
     );
   });
 
-  it('a semaphore releases the place of a task that throws', async () => {
+  it('a semaphore releases the permit of a task that throws', async () => {
     const semaphore = new Semaphore(1);
     await expect(semaphore.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(await semaphore.run(async () => 'next')).toBe('next');
   });
 
-  it('a task that is aborted while it waits for a semaphore leaves the queue and no listener', async () => {
+  it('a task that is aborted while it waits for a semaphore leaves the queue, and no listener remains', async () => {
     const semaphore = new Semaphore(1);
     const controller = new AbortController();
     const first = await semaphore.acquire(controller.signal);
@@ -49,7 +49,7 @@ describe('Semaphore', () => {
     expect(getEventListeners(controller.signal, 'abort').length).toBe(0);
   });
 
-  it('a semaphore loses no place if a task is admitted and aborted at the same time', async () => {
+  it('a semaphore loses no permit if a waiting task gets its permit and is aborted at the same time', async () => {
     const semaphore = new Semaphore(1);
     const controller = new AbortController();
     const first = await semaphore.acquire();
@@ -60,7 +60,7 @@ describe('Semaphore', () => {
     expect(semaphore.active).toBe(0);
   });
 
-  it('a semaphore releases a place once, even if its permit is disposed twice', async () => {
+  it('a semaphore releases a permit only once, even if the permit is disposed twice', async () => {
     const semaphore = new Semaphore(2);
     const permit = await semaphore.acquire();
     permit[Symbol.dispose]();

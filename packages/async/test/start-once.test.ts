@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { StartOnce } from '../src/index.ts';
 
-test('StartOnce accepts the first start and refuses further ones with an error code', () => {
+test('StartOnce accepts the first start and rejects every later start with the code AlreadyStarted', () => {
   const startOnce = new StartOnce('Prober');
   startOnce.begin();
   const refusal = expect.objectContaining({ code: 'AlreadyStarted', message: 'Prober: start was already called' });

@@ -26,7 +26,7 @@ test('aborting the parent signal ends all tasks of a group without an error', as
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('the first task that fails aborts the others, and the group throws its error after all have ended', async () => {
+test('the first task that fails aborts the others, and ended throws its error after all tasks have ended', async () => {
   const clock = new FakeClock();
   const log: string[] = [];
   const group = new TaskGroup(new AbortController().signal);

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { TimeSlice } from '../src/index.ts';
 import { FakeClock } from '../src/testing.ts';
 
-/** A clock that each item moves by `itemMs`; it counts the items of each turn of the event loop. */
+/**
+ * Runs a loop over `count` items, each of which takes `itemMs`. Returns the number of items in each turn of the event
+ * loop.
+ */
 async function itemsPerTurn(count: number, itemMs: number): Promise<readonly number[]> {
   const clock = new FakeClock();
   let spentMs = 0;

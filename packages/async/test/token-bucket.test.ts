@@ -3,14 +3,14 @@ import { expect, test } from 'vitest';
 import { FakeClock } from '../src/fake-clock.ts';
 import { filledLevel, TokenBucket } from '../src/token-bucket.ts';
 
-test('the level of a token bucket rises to the burst, and repays debts first', () => {
+test('filledLevel adds tokens up to the burst, also to a negative level', () => {
   const rate = { qps: 2, burst: 3 };
   expect(filledLevel(undefined, rate, 7)).toEqual({ tokens: 3, atMs: 7 });
   expect(filledLevel({ tokens: -1, atMs: 0 }, rate, 1000)).toEqual({ tokens: 1, atMs: 1000 });
   expect(filledLevel({ tokens: 1, atMs: 0 }, rate, 60_000)).toEqual({ tokens: 3, atMs: 60_000 });
 });
 
-test('tokens are available immediately up to the burst, then one by one in order of requests', async () => {
+test('a token bucket grants tokens immediately up to the burst, and then one by one in the order of the requests', async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket({ clock }, { qps: 2, burst: 2 });
   const done: string[] = [];
@@ -25,7 +25,7 @@ test('tokens are available immediately up to the burst, then one by one in order
   expect(done).toEqual(['0 at 0', '1 at 0', '2 at 500', '3 at 1000']);
 });
 
-test('an aborted wait returns its token and leaves no timer', async () => {
+test('an aborted wait for a token returns the reserved token and leaves no timer', async () => {
   const clock = new FakeClock();
   const bucket = new TokenBucket({ clock }, { qps: 1, burst: 1 });
   expect(bucket.tryAcquire()).toBe(true);
@@ -39,13 +39,13 @@ test('an aborted wait returns its token and leaves no timer', async () => {
   expect([bucket.tryAcquire(), bucket.tryAcquire()]).toEqual([true, false]);
 });
 
-test('refuses a token rate that would never grant a token', () => {
+test('TokenBucket rejects a rate that would never grant a token', () => {
   const clock = new FakeClock();
   expect(() => new TokenBucket({ clock }, { qps: 0, burst: 1 })).toThrow('qps must be above 0');
   expect(() => new TokenBucket({ clock }, { qps: 1, burst: 0 })).toThrow('burst must be at least 1');
 });
 
-test('in any period, no more tokens are granted than the burst plus the tokens that accrued', async () => {
+test('a token bucket never grants more tokens than its burst plus the tokens that accrued since its creation', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 20 }),

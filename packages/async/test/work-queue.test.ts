@@ -30,7 +30,7 @@ describe('WorkQueue', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('WorkQueue moves a key to its newest time; enqueueNoLater moves a key only to an earlier time', async () => {
+  it('enqueue moves a key to its newest due time, while enqueueNoLater moves a key only to an earlier due time', async () => {
     const clock = new FakeClock();
     const queue = new WorkQueue<string>({ clock });
     const { seen } = consume(clock, queue);
@@ -70,7 +70,7 @@ describe('WorkQueue', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('WorkQueue keeps waiting if a timer fires too early', async () => {
+  it('WorkQueue yields no key early if a timer fires too early', async () => {
     let nowMs = 0;
     const callbacks: (() => void)[] = [];
     const clock = {

@@ -1,7 +1,7 @@
 import { ContainerResourcesError } from './errors.ts';
 
 /**
- * Returns the error for a pod whose containers with exclusive resources leave none for its other containers
+ * Returns the error for a pod whose containers with exclusive resources leave no resources for its other containers
  * (`NewEmptyPodSharedPoolError`).
  */
 export function emptyPool(problem: string): ContainerResourcesError {

@@ -1,8 +1,8 @@
 import { type Container, hasPodLevelResources, type Pod, parseQuantity } from '@node-agent/pod-spec';
 
 /**
- * Returns whether a container gets CPUs and memory of its own although its pod has pod-level resources: its requests of
- * CPU and memory must equal its limits (`IsContainerEquivalentQOSGuaranteed`, `pkg/kubelet/cm/qos`).
+ * Reports whether a container of a pod with pod-level resources gets CPUs and memory of its own: its requests of CPU
+ * and memory must equal its limits (`IsContainerEquivalentQOSGuaranteed`, `pkg/kubelet/cm/qos`).
  */
 function isGuaranteedAlone({ resources }: Container): boolean {
   return ['cpu', 'memory'].every((name) => {
@@ -19,14 +19,14 @@ export function isManaged(pod: Pod, podLevel: boolean): boolean {
   return podLevel || !hasPodLevelResources(pod);
 }
 
-/** Returns whether resources are given to the pod as a whole and then divided among its containers. */
+/** Reports whether CPUs and memory are allocated to the pod as a whole and then divided among its containers. */
 export function isPodLevel(pod: Pod, podLevel: boolean): boolean {
   return podLevel && hasPodLevelResources(pod);
 }
 
 /**
- * Returns whether a container gets the resources that it requests for itself. Otherwise it shares the resources of its
- * pod.
+ * Returns whether a container gets the resources that it requests for itself. A container without resources of its own
+ * shares the resources of its pod.
  */
 export function hasOwnResources(pod: Pod, container: Container, podLevel: boolean): boolean {
   return isManaged(pod, podLevel) && (!hasPodLevelResources(pod) || isGuaranteedAlone(container));

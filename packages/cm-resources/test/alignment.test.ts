@@ -25,7 +25,8 @@ test('the static CPU policy takes CPUs from as few NUMA nodes as any choice of f
         const free = node.resources.allocatableCpus().filter((cpu) => !used.has(cpu));
         const freePerNode = machine.nodes.map(({ id }) => free.filter((cpu) => nodeOfCpu.get(cpu) === id).length);
         const largest = [...freePerNode].sort((a, b) => b - a);
-        // Brute force: the fewest nodes whose free CPUs suffice, and the fewest whose CPUs would suffice unused.
+        // The expected result by brute force: the smallest number of nodes whose free CPUs suffice, and the smallest
+        // number that would suffice if all CPUs were free.
         const enough = (counts: readonly number[], n: number): boolean =>
           counts.slice(0, n).reduce((sum, count) => sum + count, 0) >= size;
         const fewest = (counts: readonly number[]): number | undefined =>

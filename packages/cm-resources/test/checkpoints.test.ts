@@ -4,7 +4,7 @@ import { CpuSet } from '../src/cpuset/cpu-set.ts';
 import { type CpuCheckpoint, decodeCpuState, encodeCpuState, hasContainerIds } from '../src/state/cpu-checkpoint.ts';
 import { decodeMemoryState, encodeMemoryState, type MemoryCheckpoint } from '../src/state/memory-checkpoint.ts';
 
-// Files with a checksum were written by upstream's code (1.36) for the same content.
+// The files with a checksum in these tests were written by upstream's code (1.36) for the same content.
 describe('cpu_manager_state', () => {
   const files: readonly (readonly [string, CpuCheckpoint, string])[] = [
     [
@@ -30,10 +30,13 @@ describe('cpu_manager_state', () => {
       '{"policyName":"static","defaultCpuSet":"0-1","entries":{"u b":{"a":"4","c":"2-3"}},"checksum":2701791523}',
     ],
   ];
-  test.each(files)('a cpu_manager_state file %s is written and read as by upstream', (_name, state, text) => {
-    expect(encodeCpuState(state)).toBe(text);
-    expect(decodeCpuState(text)).toEqual(state);
-  });
+  test.each(files)(
+    "a cpu_manager_state file %s is encoded to upstream's text and decoded from it",
+    (_name, state, text) => {
+      expect(encodeCpuState(state)).toBe(text);
+      expect(decodeCpuState(text)).toEqual(state);
+    },
+  );
 
   test('a cpu_manager_state file of version 1 is read if its containers are known', () => {
     const text = '{"policyName":"static","defaultCpuSet":"0","entries":{"id1":"2-3"},"checksum":1817965557}';
@@ -43,7 +46,7 @@ describe('cpu_manager_state', () => {
     expect(() => decodeCpuState(text)).toThrow("containerID 'id1' not found in initial containers list");
   });
 
-  test('a cpu_manager_state file of version 3 with CPUs of whole pods is read only with the feature gate', () => {
+  test('a cpu_manager_state file of version 3 with CPUs of whole pods is read only with the feature gate PodLevelResourceManagers', () => {
     const text =
       '{"policyName":"static","defaultCpuSet":"0-1","entries":{"u":{"c":"2-3"}},"podEntries":{"u":{"cpuSet":"2-3,10"}},"checksum":2686836539}';
     expect(() => decodeCpuState(text)).toThrow(
@@ -61,7 +64,7 @@ describe('cpu_manager_state', () => {
   });
 
   test.each([
-    ['no JSON', '{', /JSON/],
+    ['invalid JSON', '{', /JSON/],
     ['a list', '[]', /it must be an object/],
     [
       'a wrong checksum',
@@ -70,20 +73,23 @@ describe('cpu_manager_state', () => {
     ],
     ['no checksum', '{"policyName":"none","defaultCpuSet":""}', /checksum must be a whole number/],
     [
-      'CPUs that are no list',
+      'an invalid CPU list',
       '{"policyName":"static","defaultCpuSet":"x","checksum":0}',
       /defaultCpuSet: could not parse cpu set "x"/,
     ],
     [
-      'a container that is no text',
+      'a number instead of a CPU list',
       '{"policyName":"static","defaultCpuSet":"0","entries":{"u":{"c":1}},"checksum":0}',
       /entries\["u"\]\.c must be a string/,
     ],
-  ])('a cpu_manager_state file with %s is refused with the problem', (_name, text, problem) => {
-    expect(() => decodeCpuState(text)).toThrow(problem);
-  });
+  ])(
+    'a cpu_manager_state file with %s is rejected with an error that describes the problem',
+    (_name, text, problem) => {
+      expect(() => decodeCpuState(text)).toThrow(problem);
+    },
+  );
 
-  test('a cpu_manager_state file with a long list that cannot be parsed is refused in a short message', () => {
+  test('the error for a cpu_manager_state file with a long invalid CPU list is short', () => {
     const text = JSON.stringify({
       policyName: 'static',
       defaultCpuSet: Array(1000).fill('0-65535').join(),
@@ -95,7 +101,7 @@ describe('cpu_manager_state', () => {
     );
   });
 
-  test('a cpu_manager_state file whose lists have more than 1,048,576 CPUs in total is refused', () => {
+  test('a cpu_manager_state file whose lists have more than 1,048,576 CPUs in total is rejected', () => {
     const containers = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`c${index}`, '0-65535']));
     const text = JSON.stringify({ policyName: 'static', entries: { pod: containers }, checksum: 0 });
     expect(() => decodeCpuState(text)).toThrow('entries.pod.c16: the cpu sets have more than 1048576 CPUs in total');
@@ -170,7 +176,7 @@ describe('memory_manager_state', () => {
   const text =
     '{"policyName":"Static","machineState":{"10":{"numberOfAssignments":2,"memoryMap":{"hugepages-1Gi":{"total":9,"systemReserved":0,"allocatable":0,"reserved":0,"free":0},"memory":{"total":5,"systemReserved":1,"allocatable":0,"reserved":0,"free":0}},"cells":[10,2]},"2":{"numberOfAssignments":0,"memoryMap":{"memory":{"total":3,"systemReserved":0,"allocatable":0,"reserved":0,"free":0}},"cells":[2]}},"entries":{"u":{"c":[{"numaAffinity":[0,1],"type":"memory","size":7},{"numaAffinity":[0],"type":"hugepages-2Mi","size":7}]}},"checksum":3982823344}';
 
-  test('a memory_manager_state file is written and read as by upstream', () => {
+  test("a memory_manager_state file is encoded to upstream's text and decoded from it", () => {
     expect(encodeMemoryState(state)).toBe(text);
     expect(decodeMemoryState(text)).toEqual(state);
     const none = '{"policyName":"None","machineState":{},"checksum":4236770233}';
@@ -181,7 +187,7 @@ describe('memory_manager_state', () => {
   test.each([
     ['a wrong checksum', text.replace(/\d+}$/, '1}'), /checkpoint is corrupted/],
     [
-      'a node that is no number',
+      'a node id that is not a number',
       '{"policyName":"Static","machineState":{"x":{}},"checksum":0}',
       /machineState has "x", must be a NUMA node/,
     ],
@@ -196,16 +202,19 @@ describe('memory_manager_state', () => {
       /pod u has pod-level memory, which needs the feature gate PodLevelResourceManagers/,
     ],
     [
-      'blocks that are no list',
+      'blocks that are not a list',
       '{"policyName":"Static","machineState":{},"entries":{"u":{"c":{}}},"checksum":0}',
       /entries\.u\.c must be a list/,
     ],
-  ])('a memory_manager_state file with %s is refused with the problem', (_name, broken, problem) => {
-    expect(() => decodeMemoryState(broken)).toThrow(problem);
-  });
+  ])(
+    'a memory_manager_state file with %s is rejected with an error that describes the problem',
+    (_name, broken, problem) => {
+      expect(() => decodeMemoryState(broken)).toThrow(problem);
+    },
+  );
 });
 
-describe('bounds of memory_manager_state', () => {
+describe('limits of memory_manager_state', () => {
   const file = (content: object): string =>
     JSON.stringify({ policyName: 'Static', machineState: {}, ...content, checksum: 0 });
   const node = (content: object): object => ({ 0: { numberOfAssignments: 0, memoryMap: {}, cells: [0], ...content } });
@@ -225,7 +234,7 @@ describe('bounds of memory_manager_state', () => {
       { entries: { p: { c: [{ numaAffinity: Array(1025).fill(0), type: 'memory', size: 1 }] } } },
       'entries.p.c[0].numaAffinity must have at most 1024 elements, has 1025',
     ],
-  ])('a memory_manager_state file with too many %s is refused', (_what, content, message) => {
+  ])('a memory_manager_state file with too many %s is rejected', (_what, content, message) => {
     expect(() => decodeMemoryState(file(content))).toThrow(message);
   });
 });

@@ -51,7 +51,7 @@ describe('exclusive CPUs', () => {
   test('later containers reuse the exclusive CPUs of init containers, but not those of sidecars', async () => {
     const node = new TestNode();
     const inits = [containerOf('init', '6'), sidecarOf('side', '1')];
-    // The node has seven CPUs for containers, and these containers need eleven.
+    // The node has seven CPUs for containers, while the requests of the containers sum to eleven.
     await node.admit(podOf('a', [containerOf('main', '4')], inits));
     const [init = [], side = [], main = []] = ['init', 'side', 'main'].map((name) =>
       node.resources.exclusiveCpusOf('a', name),
@@ -103,7 +103,7 @@ describe('exclusive CPUs', () => {
   });
 });
 
-describe('a pod that ends', () => {
+describe('CPUs of pods that end', () => {
   test('N12: a terminating pod keeps its CPUs until it is gone, and a new pod waits for them', async () => {
     const node = new TestNode();
     await node.admit(pod('a', '6'));
@@ -160,8 +160,8 @@ describe('a pod that ends', () => {
   });
 });
 
-describe('a failed write', () => {
-  test('N12: a pod whose CPUs cannot be saved is rejected, so that no CPU is allocated twice after a crash', async () => {
+describe('failed writes of state files', () => {
+  test('N12: a pod whose CPUs cannot be written to the state file is rejected, so that no CPU is allocated twice after a crash', async () => {
     const node = new TestNode();
     await node.resources.load();
     node.fs.injectFault({ code: 'ENOSPC', operation: 'write' });
@@ -180,7 +180,7 @@ describe('a failed write', () => {
 });
 
 describe('state files', () => {
-  test("a state file of another CPU manager policy is refused with upstream's message", async () => {
+  test("a state file of another CPU manager policy is rejected with upstream's message", async () => {
     const node = new TestNode({ cpuManagerPolicy: 'none', nodeReservation: {} });
     await node.resources.load();
     const message =
@@ -209,7 +209,7 @@ describe('state files', () => {
     expect(node.cpus('a')).toBe('1,5');
   });
 
-  test('a CPU state file of a machine with other CPUs is refused', async () => {
+  test('a CPU state file of a machine with other CPUs is rejected', async () => {
     const node = new TestNode();
     await node.resources.load();
     const smaller = machineOf({ coresPerNode: 1 });
@@ -220,7 +220,7 @@ describe('state files', () => {
 
   test.each([
     [
-      'reserved CPUs that a container has',
+      'a reserved CPU that a container has',
       '{"policyName":"static","defaultCpuSet":"1-7","entries":{"a":{"c":"0"}},"checksum":0}',
       'not all reserved cpus: "0" are present in defaultCpuSet: "1-7"',
     ],
@@ -244,7 +244,7 @@ describe('state files', () => {
       '{"policyName":"static","defaultCpuSet":"0-7","checksum":5}',
       'could not restore state from checkpoint: checkpoint is corrupted',
     ],
-  ])('a CPU state file with %s is refused and not changed', async (_name, text, problem) => {
+  ])('a CPU state file with %s is rejected and not changed', async (_name, text, problem) => {
     const node = new TestNode();
     await node.fs.mkdir(ROOT);
     await node.fs.writeFile(`${ROOT}/cpu_manager_state`, text);
@@ -261,7 +261,7 @@ describe('state files', () => {
     expect(node.cpus('a')).toBe('1,2,3,4,5,6,7');
   });
 
-  test('N12: CPUs and memory of a whole pod are allocated in one step, before its devices are awaited', async () => {
+  test('N12: all CPUs of a pod are allocated in one step before its devices, so that concurrent pods stay on one NUMA node each', async () => {
     const devices = {
       load: async () => {},
       hints: () => new Map(),
@@ -287,7 +287,7 @@ describe('state files', () => {
     }
   });
 
-  test('a memory manager state file with other reservations is refused', async () => {
+  test('a memory manager state file with other memory reservations is rejected', async () => {
     const memory = (amount: string) => ({
       memoryManagerPolicy: 'Static' as const,
       nodeReservation: { cpu: '1', memory: amount },
@@ -316,7 +316,7 @@ describe('state files', () => {
   });
 });
 
-describe('running containers', () => {
+describe('updates of running containers', () => {
   test('running containers get the shared CPUs after each change, with one runtime call per container', async () => {
     const node = new TestNode();
     const stop = new AbortController();
@@ -358,7 +358,7 @@ describe('running containers', () => {
     await running;
   });
 
-  test('a failed cpuset update is retried and delays no other container', async () => {
+  test('a failed cpuset update is retried and does not delay the updates of other containers', async () => {
     let calls = 0;
     const updates: string[] = [];
     const node = new TestNode(
@@ -401,7 +401,7 @@ describe('running containers', () => {
   });
 });
 
-describe('memory', () => {
+describe('memory allocations', () => {
   const options = {
     memoryManagerPolicy: 'Static' as const,
     nodeReservation: { cpu: '1', memory: '1Gi' },
@@ -420,9 +420,9 @@ describe('memory', () => {
     expect(await node.file('memory_manager_state')).toContain('"entries":{"a":{"main":[{"numaAffinity":[0]');
   });
 
-  test('N12: memory that a rejected pod returned to another node of its group is on disk', async () => {
+  test('N12: memory that a rejected pod frees on another node of its group than it was taken from is in the state file', async () => {
     const node = new TestNode(options);
-    // Both nodes form a group, and the pod leaves memory on the second one.
+    // Both NUMA nodes form a group, and only the second node has free memory afterwards.
     await node.admit(pod('a', '1', '6Gi'));
     const rejected = podOf('b', [containerOf('one', '1', '512Mi'), containerOf('two', '99', '64Mi')]);
     expect(await node.admit(rejected)).toMatchObject({ admit: false });
@@ -432,7 +432,7 @@ describe('memory', () => {
     expect(nodes.get(0)?.tables.get('memory')?.free).toBe(2 ** 29);
   });
 
-  test('the memory of an init container is free when the next container starts', async () => {
+  test('the memory of an init container is freed when the next container starts', async () => {
     const node = new TestNode(options);
     const reusing = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '3Gi')]);
     await node.admit(reusing);
@@ -461,7 +461,7 @@ describe('memory', () => {
   });
 });
 
-describe('alignment', () => {
+describe('topology manager', () => {
   test.each([
     ['container', 'puts the containers of a pod on different nodes', ['1,5', '2,6']],
     ['pod', 'rejects a pod whose containers do not fit on one node together', undefined],
@@ -531,7 +531,7 @@ describe('alignment', () => {
     expect([node.cpus('a'), calls.at(-1)]).toEqual(['', 'release']);
   });
 
-  test('best-effort admits a pod that needs CPUs of two NUMA nodes, single-numa-node rejects it', async () => {
+  test('policy best-effort admits a pod that needs CPUs of two NUMA nodes, and policy single-numa-node rejects it', async () => {
     const node = new TestNode({ topologyManagerPolicy: 'best-effort' });
     expect(await node.admit(pod('a', '6'))).toEqual({ admit: true });
     expect(await new TestNode({ topologyManagerPolicy: 'single-numa-node' }).admit(pod('a', '6'))).toEqual(
@@ -540,7 +540,7 @@ describe('alignment', () => {
   });
 });
 
-test('metrics show the shared and the exclusive CPUs', async () => {
+test('the metrics contain the numbers of shared and exclusive CPUs', async () => {
   const node = new TestNode();
   await node.admit(pod('a', '2'));
   await node.admit(pod('b', '9'));
@@ -558,7 +558,10 @@ test('metrics show the shared and the exclusive CPUs', async () => {
   }
 });
 
-/** Adds pod-level resources for one more CPU and 512Mi, and a container that shares them. */
+/**
+ * Returns the pod with pod-level resources that exceed its containers' requests by one CPU and 512Mi, and with a
+ * container that shares this rest.
+ */
 function withPodLevel(one: Pod): Pod {
   const [main] = one.spec.containers;
   const [init] = one.spec.initContainers ?? [];
@@ -622,7 +625,7 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
           const one = podOf(`p${index}`, [containerOf('main', step.cpu, step.memory)], inits);
           const admitting = node.admit(step.podLevel ? withPodLevel(one) : one, stop.signal);
           await settle();
-          // A pod that waits for another one is given up.
+          // Aborts the admission of a pod that waits for another pod.
           stop.abort(new Error('pod is gone'));
           await admitting;
         } else if (step.do === 'end') {
@@ -647,7 +650,8 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
               expect(owners.get(cpu) ?? uid).toBe(uid);
               owners.set(cpu, uid);
             }
-            // An init container of a pod with pod-level resources uses the memory of the others before they start.
+            // The init container of a pod with pod-level resources is not counted: it uses the memory of the other
+            // containers before they start.
             const isCounted = name !== 'init' || !node.cpus(uid, 'shared');
             for (const { nodes, bytes } of isCounted ? node.resources.memoryOf(uid, name) : []) {
               used.set(nodes.join(), (used.get(nodes.join()) ?? 0) + bytes);

@@ -19,7 +19,7 @@ test.each([
   ['1,', '"" must be a CPU or a range of CPUs, such as 0-3'],
   ['3-1', 'invalid range "3-1" (3 > 1)'],
   ['0-99999999', 'CPU 99999999 must be at most 65535'],
-])('CpuSet.parse rejects %j with the problem', (text, message) => {
+])('CpuSet.parse rejects %j with an error that describes the problem', (text, message) => {
   expect(() => CpuSet.parse(text)).toThrow(message);
 });
 
@@ -35,7 +35,7 @@ test.each([
   ],
   ['too many parts', Array(65_537).fill('0').join(), 'a list must have at most 65536 CPUs and ranges'],
   ['a long part', 'x'.repeat(10_000), `"${'x'.repeat(100)}"... (10000 characters) must be a CPU`],
-])('CpuSet.parse rejects a list with %s in a short message', (_name, text, message) => {
+])('CpuSet.parse rejects a list with %s, and the error is short', (_name, text, message) => {
   expect(() => CpuSet.parse(text)).toThrow(message);
 });
 
@@ -47,7 +47,7 @@ test('a CpuSet is written as a list that parses to the same set', () => {
       const set = CpuSet.of(cpus);
       expect(CpuSet.parse(`${set}`).equals(set)).toBe(true);
       const ends = `${set}`.split(',').map((range) => range.split('-').map(Number));
-      // Adjacent CPUs are one range.
+      // Ranges must not be adjacent: adjacent CPUs are written as one range.
       for (const [index, [from = 0]] of ends.entries()) expect(from - 1).not.toBe(ends[index - 1]?.at(-1));
     }),
   );

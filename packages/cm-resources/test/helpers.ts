@@ -21,7 +21,7 @@ export class TestNode {
   readonly metrics: MetricsRegistry = new MetricsRegistry();
   active: Pod[] = [];
   readonly running: Map<string, readonly RunningContainer[]> = new Map();
-  /** UIDs of pods that are not active, whose containers may still run. */
+  /** UIDs of pods that are no longer active, but whose containers may still run. */
   readonly ending: Set<string> = new Set();
   readonly updates: string[] = [];
   readonly waits: string[] = [];
@@ -68,7 +68,7 @@ export class TestNode {
     return this.resources;
   }
 
-  /** Admits a pod; if it is admitted, it is active. */
+  /** Requests the admission of a pod. An admitted pod becomes active. */
   async admit(pod: Pod, signal: AbortSignal = new AbortController().signal): Promise<AdmitResult> {
     const verdict = await this.resources.admit(pod, this.active, signal);
     if (verdict.admit) {
@@ -78,7 +78,7 @@ export class TestNode {
     return verdict;
   }
 
-  /** Removes a pod whose containers are gone. */
+  /** Removes a pod and its containers, as when the pod is gone. */
   remove(uid: string): void {
     this.active = this.active.filter(({ metadata }) => metadata.uid !== uid);
     this.running.delete(uid);

@@ -46,7 +46,7 @@ function free(state: MemoryState): readonly number[] {
   return [...state.nodes.values()].map(({ tables }) => (tables.get('memory')?.free ?? 0) / GI);
 }
 
-describe('allocation', () => {
+describe('memory allocation', () => {
   test('the static memory policy takes memory from the lowest NUMA node that has enough', () => {
     const first = allocated(unused, pod('a', '2Gi'));
     const second = allocated(first, pod('b', '2Gi'));
@@ -63,7 +63,7 @@ describe('allocation', () => {
     expect(() => allocated(grouped, pod('b', '3Gi'))).toThrow('failed to get the default NUMA affinity');
   });
 
-  test('memory of several NUMA nodes is refused while one of the nodes is used alone', () => {
+  test('memory of several NUMA nodes is rejected while one of the nodes is used alone', () => {
     const used = allocated(unused, pod('a', '1Gi'));
     expect(() => allocated(used, pod('b', '4Gi'))).toThrow('no NUMA nodes with enough memory is available');
     expect(nodesOf(allocated(withoutPodMemory(used, 'a'), pod('b', '4Gi')), 'b')).toEqual([0, 1]);
@@ -102,7 +102,7 @@ describe('allocation', () => {
   });
 });
 
-describe('init containers', () => {
+describe('memory of init containers', () => {
   const reusing = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '2Gi')]);
 
   test('the containers after an init container reuse its memory', () => {
@@ -147,7 +147,7 @@ test.each([
   },
 );
 
-describe('hints', () => {
+describe('memory hints', () => {
   test('memory hints prefer one NUMA node, and exclude nodes without enough free memory', () => {
     const used = allocated(unused, pod('a', '2Gi')).nodes;
     expect(memoryHints(used, new Map([['memory', 2 * GI]]))).toEqual([{ nodes: [1], preferred: true }]);
@@ -159,7 +159,7 @@ describe('hints', () => {
     expect(memoryHints(unused.nodes, new Map([['memory', 4 * GI]]))).toEqual([{ nodes: [0, 1], preferred: true }]);
   });
 
-  test('the memory hints of a container with memory are its NUMA nodes', () => {
+  test('the memory hint of a container with allocated memory is the NUMA nodes of this memory', () => {
     const state = allocated(unused, pod('a', '1Gi'), { nodes: [1], preferred: true });
     const hints = new Map([['memory', [{ nodes: [1], preferred: true }]]]);
     expect(podMemoryHints(state, pod('a', '1Gi'), false)).toEqual(hints);
@@ -167,7 +167,7 @@ describe('hints', () => {
     expect(containerMemoryHints(state, pod('a', '1Gi'), container as Container, new MemoryReuse(), false)).toEqual(
       hints,
     );
-    // A request that has changed has no preference.
+    // A request that differs from the allocated memory has no preference.
     expect(podMemoryHints(state, pod('a', '2Gi'), false).size).toBe(0);
   });
 });
@@ -181,7 +181,7 @@ test('hugePageResource names huge pages by their size', () => {
   ]);
 });
 
-describe('a stored state', () => {
+describe('stored memory states', () => {
   const state = allocated(unused, pod('a', '4Gi'));
   test('a stored memory state is used if its blocks add up to the memory in use of each NUMA node', () => {
     expect(startingMemoryState(state, unused.nodes)).toBe(state);
@@ -215,16 +215,16 @@ describe('a stored state', () => {
       '(pod: b, container: main) the memory assignment uses no NUMA node',
     ],
     [
-      // Adds up: upstream would accept it.
+      // The sums match, so upstream would accept this state.
       'with memory of the same node twice',
       stateWith({ nodes: [0, 0], resource: 'memory', bytes: 1 }),
       '(pod: b, container: main) the memory assignment uses a NUMA node twice',
     ],
-  ] as const)('a stored memory state %s is refused', (_name, stored, problem) => {
+  ] as const)('a stored memory state %s is rejected', (_name, stored, problem) => {
     expect(startingMemoryState(stored, unused.nodes)).toContain(problem);
   });
 
-  // In file order, the block of one node comes last, whichever of the containers was admitted last.
+  // In the order of the state file, the single-node block comes last, whichever of the containers was admitted last.
   test.each([
     [
       'before',
@@ -255,7 +255,7 @@ describe('a stored state', () => {
     },
   );
 
-  /** Returns a state in which a container has only this block, and the nodes' memory is accounted for. */
+  /** Returns a state in which a container has only this block, and the amounts of the nodes include it. */
   function stateWith(block: MemoryBlock): MemoryState {
     return { ...withBlock(block), nodes: takeMemory(unused.nodes, block) };
   }
@@ -278,7 +278,7 @@ test('N12: no memory is allocated twice, and all memory is free when all pods ar
           state = allocated(state, podOf(`p${index}`, [containerOf('main', '1', main)], inits));
           running.push(`p${index}`);
         } catch {
-          // There is too little memory.
+          // The pod is rejected, because there is too little free memory.
         }
         for (const { tables } of state.nodes.values()) {
           for (const table of tables.values()) {

@@ -25,7 +25,7 @@ describe('subsets', () => {
   });
 });
 
-describe('policies', () => {
+describe('topology policies', () => {
   const cpu = (hints: readonly TopologyHint[] | undefined) => new Map([['cpu', hints]]);
   test.each([
     ['best-effort', 'admits a resource that no node can give', [cpu([])], [0, 1], false, true],
@@ -117,7 +117,7 @@ test.each([
   expect(() => parseTopologyOptions(options as Record<string, string>)).toThrow(message);
 });
 
-/** The definition: tries each combination of one hint per list, as upstream does (`HintMerger`). */
+/** Merges hints by their definition: tries each combination of one hint per list, as upstream does (`HintMerger`). */
 function byDefinition(allNodes: readonly number[], lists: readonly (readonly TopologyHint[])[]): TopologyHint {
   const wanted = Math.max(
     0,
@@ -172,7 +172,7 @@ test('merging hints has the same result as trying every combination', () => {
 test('merging hints of four resources on eight nodes takes time that grows with the number of hints', () => {
   const nodes = [0, 1, 2, 3, 4, 5, 6, 7];
   const hints = [...subsets(nodes)].map((of) => hint(of, of.length === 2));
-  // Upstream tries 255^4 combinations.
+  // Upstream would try 255^4 combinations.
   expect(mergeHints(nodes, [hints, hints, hints, hints])).toEqual({ nodes: [0, 1], preferred: true });
 });
 

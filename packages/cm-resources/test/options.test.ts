@@ -21,7 +21,7 @@ describe('options of the static CPU policy', () => {
       { 'distribute-cpus-across-cores': 'true' },
       'Alpha-level Options not enabled, but option "distribute-cpus-across-cores"',
     ],
-  ])('the static CPU policy rejects the options %j', (options, message) => {
+  ])("the static CPU policy rejects the options %j with upstream's message", (options, message) => {
     expect(() => parseCpuOptions(options as Record<string, string>)).toThrow(message);
   });
 
@@ -63,7 +63,7 @@ describe('reserved CPUs', () => {
     ['a whole core for two CPUs', '2', '0,4'],
     ['one CPU for a fraction', '100m', '0'],
     ['the next whole number of CPUs', '2100m', '0-1,4'],
-  ])('the CPUs that are reserved for an amount of CPU are %s', (_name, cpu, expected) => {
+  ])('for an amount of reserved CPU, the static policy reserves %s', (_name, cpu, expected) => {
     expect(reserved({ cpu })).toBe(expected);
   });
 
@@ -75,7 +75,7 @@ describe('reserved CPUs', () => {
     [{}, '', 'the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero'],
     [{ cpu: '9' }, '', 'unable to reserve the required amount of CPUs (size of  did not equal 9)'],
     [{}, '8', 'unknown CPU ID: 8'],
-  ])('the static CPU policy rejects the reservation %j with the list %j', (amounts, list, message) => {
+  ])('the static CPU policy rejects the reserved amounts %j with reservedSystemCPUs %j', (amounts, list, message) => {
     expect(() => reserved(amounts as Record<string, string>, list)).toThrow(message);
   });
 });
@@ -108,7 +108,7 @@ describe('reserved memory', () => {
 
   test.each([
     [
-      'that is no sum of the nodes',
+      'that differs from the sum of the node reservations',
       policies('512Mi', [0, { memory: '1Gi' }]),
       'the total amount "1Gi" of type "memory" is not equal to the value "512Mi" determined by Node Allocatable feature',
     ],
@@ -122,8 +122,8 @@ describe('reserved memory', () => {
       policies('1Gi', [0, { memory: '1Gi', 'hugepages-2Mi': '2Mi' }]),
       'the total amount "2Mi" of type "hugepages-2Mi" is not equal to the value "0"',
     ],
-    ['of nothing', policies('0'), 'you should specify the system reserved memory'],
-  ])('the static memory policy rejects a reservation %s', (_name, make, message) => {
+    ['of zero bytes', policies('0'), 'you should specify the system reserved memory'],
+  ])('the static memory policy rejects a memory reservation %s', (_name, make, message) => {
     expect(make).toThrow(message);
   });
 });

@@ -24,8 +24,8 @@ const options = {
   ],
 } as const;
 
-// `npm run compare-resources` compares the same rules with upstream's code.
-describe('scope pod', () => {
+// The same rules are compared with upstream's code by `npm run compare-resources`.
+describe('pod-level resources with topology manager scope pod', () => {
   test('a pod with pod-level resources gets CPUs and memory of one NUMA node, which its containers divide', async () => {
     const node = new TestNode(options);
     const pod = podLevelPod('a', '4', [containerOf('own', '1', '256Mi'), shared], [sidecarOf('sidecar', '1', '64Mi')]);
@@ -70,14 +70,17 @@ describe('scope pod', () => {
       podLevelPod('a', '2', [containerOf('own', '1', '1Gi'), shared]),
       'sum of exclusive container memory requests equals pod budget, leaving no memory for shared containers',
     ],
-  ])('a pod whose containers leave no %s to share is rejected', async (_what, pod, problem) => {
-    const verdict = await new TestNode({ ...options, topologyManagerPolicy: 'best-effort' }).admit(pod);
-    expect(verdict).toEqual({ admit: false, reason: 'EmptyPodSharedPoolError', message: `pod rejected, ${problem}` });
-    expect(await new TestNode(options).admit(pod)).toEqual({
-      ...{ admit: false, reason: 'TopologyAffinityError' },
-      message: 'Pod Scope pod with pod-level resources failed admission under pod-scope topology manager',
-    });
-  });
+  ])(
+    'a pod with pod-level resources is rejected if its containers with exclusive resources leave no %s',
+    async (_what, pod, problem) => {
+      const verdict = await new TestNode({ ...options, topologyManagerPolicy: 'best-effort' }).admit(pod);
+      expect(verdict).toEqual({ admit: false, reason: 'EmptyPodSharedPoolError', message: `pod rejected, ${problem}` });
+      expect(await new TestNode(options).admit(pod)).toEqual({
+        ...{ admit: false, reason: 'TopologyAffinityError' },
+        message: 'Pod Scope pod with pod-level resources failed admission under pod-scope topology manager',
+      });
+    },
+  );
 
   test('N12: a pod with pod-level resources keeps its CPUs and memory until it is gone, over restarts of the kubelet', async () => {
     const node = new TestNode(options);
@@ -103,7 +106,7 @@ describe('scope pod', () => {
   });
 });
 
-test('metrics count the containers of pods with pod-level resources, and appear only with the feature gate', async () => {
+test('metrics count the containers of pods with pod-level resources, and these metrics exist only with the feature gate', async () => {
   const node = new TestNode(options);
   await node.admit(podLevelPod('a', '4', [containerOf('own', '1', '256Mi'), shared, { ...shared, name: 'second' }]));
   await node.admit(podOf('b', [containerOf('main', '1')]));
@@ -120,7 +123,7 @@ test('metrics count the containers of pods with pod-level resources, and appear 
   expect(await new TestNode().metrics.text()).not.toContain('resource_manager_');
 });
 
-test('scope container gives CPUs and memory only to containers that request as much as they may use', async () => {
+test('scope container allocates CPUs and memory only to containers whose requests equal their limits', async () => {
   const node = new TestNode({ ...options, topologyManagerScope: 'container' });
   const less = { ...containerOf('less', '1', '256Mi'), resources: { limits: { cpu: '1', memory: '256Mi' } } };
   const burst = { ...less, resources: { ...less.resources, requests: { cpu: '1', memory: '64Mi' } } };
@@ -129,7 +132,7 @@ test('scope container gives CPUs and memory only to containers that request as m
   expect(node.resources.memoryOf('a', 'less')).toEqual([]);
 });
 
-test('a pod with pod-level resources gets no exclusive CPUs and no memory allocation if the feature gate is off', async () => {
+test('a pod with pod-level resources gets no exclusive CPUs and no memory allocation if the feature gate PodLevelResourceManagers is off', async () => {
   const node = new TestNode({ ...options, podLevelResourceManagers: false });
   expect(await node.admit(podLevelPod('a', '4', [containerOf('own', '2', '256Mi')]))).toEqual({ admit: true });
   expect(node.cpus('a', 'own')).toBe('');

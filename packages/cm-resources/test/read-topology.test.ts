@@ -5,7 +5,7 @@ import { ContainerResourcesError, readMachineTopology } from '../src/index.ts';
 const CPU = '/sys/devices/system/cpu';
 const NODE = '/sys/devices/system/node';
 
-/** Writes files of `/sys`; keys are paths. */
+/** Returns a file system with these files; the keys are paths below `/sys`. */
 async function sysOf(files: Readonly<Record<string, string>>): Promise<MemoryFileSystem> {
   const fs = new MemoryFileSystem();
   for (const [path, text] of Object.entries(files)) {
@@ -128,12 +128,12 @@ test('readMachineTopology uses sockets as NUMA nodes if the kernel reports no NU
 test.each([
   ['no CPUs at all', {}, /has no online CPU with a core id/],
   [
-    'an online list that is no list',
+    'an invalid list of online CPUs',
     { ...twoNodes, [`${CPU}/online`]: 'all' },
     /cpu\/online must be a list of CPUs, not "all"/,
   ],
   [
-    'a core id that is no number',
+    'a core id that is not a number',
     { ...twoNodes, [`${CPU}/cpu0/topology/core_id`]: 'x' },
     /cpu0\/topology\/core_id must be a number/,
   ],
@@ -143,7 +143,7 @@ test.each([
     /node0\/meminfo has no MemTotal/,
   ],
   [
-    'distances that are no numbers',
+    'distances that are not numbers',
     { ...twoNodes, [`${NODE}/node0/distance`]: '10 x' },
     /node0\/distance must be a list of numbers/,
   ],

@@ -8,12 +8,13 @@ import { machineOf } from './builders.ts';
 
 const packed = { order: 'packed', alignUncoreCaches: false } as const;
 
-// Machines: 8 CPUs with cores 0/4, 1/5 | 2/6, 3/7 on two sockets; 16 CPUs with four caches of two cores.
+// Test machines: `dual` has 8 CPUs, with the cores 0/4, 1/5 on one socket and 2/6, 3/7 on the other; `single` has 8
+// CPUs on one socket; `caches` has 16 CPUs, with four uncore caches of two cores each.
 const dual = new CpuTopology(machineOf());
 const single = new CpuTopology(machineOf({ sockets: 1, coresPerNode: 4 }));
 const caches = new CpuTopology(machineOf({ sockets: 1, coresPerNode: 8, caches: 4 }));
 
-describe('packed', () => {
+describe('takePacked', () => {
   test.each([
     ['a whole core', single, '0-7', 2, '0,4'],
     ['one thread', single, '0-7', 1, '0'],
@@ -49,7 +50,7 @@ describe('packed', () => {
   });
 });
 
-describe('distributed', () => {
+describe('takeDistributed', () => {
   const quad = new CpuTopology(machineOf({ nodesPerSocket: 2, coresPerNode: 2, threads: 1 }));
   test.each([
     ['from one node if the request fits there', quad, '0-7', 2, 1, '0-1'],
@@ -57,7 +58,7 @@ describe('distributed', () => {
     ['evenly from four nodes', quad, '0-7', 8, 1, '0-7'],
     ['so that the free CPUs are most balanced afterwards', quad, '0,2-7', 3, 1, '2-4'],
     ['in whole cores', dual, '0-7', 8, 2, '0-7'],
-    ['as packed if the request is no multiple of a core', dual, '0-7', 3, 2, '0-1,4'],
+    ['as packed allocation does if the request is not a multiple of a core', dual, '0-7', 3, 2, '0-1,4'],
   ] as const)('distributed CPU allocation takes CPUs %s', (_name, topology, available, count, groupSize, expected) => {
     const taken = takeDistributed(topology, CpuSet.parse(available), count, { order: 'packed', groupSize });
     expect(`${taken}`).toBe(expected);
@@ -165,14 +166,15 @@ test('distributed CPU allocation uses the fewest NUMA nodes over which the CPUs 
       const free = [...groupCpus(topology.locationsOf(available), 'numaNode').values()].map(({ length }) => length);
       const taken = takeDistributed(topology, available, count, { order: 'packed', groupSize: 1 });
       const parts = [...groupCpus(topology.locationsOf(taken), 'numaNode').values()].map(({ length }) => length);
-      // Brute force: over n nodes, each gives floor(count / n), and the remainder fits into what they have left.
+      // The expected result by brute force: each of n nodes gives floor(count / n) CPUs, and the remainder fits into
+      // their other free CPUs.
       const isEven = (n: number): boolean => {
         const each = Math.trunc(count / n);
         const able = free.filter((size) => size >= each).sort((a, b) => b - a);
         return able.length >= n && able.slice(0, n).reduce((sum, size) => sum + size, 0) >= count;
       };
       const sizes = Array.from({ length: free.length }, (_, index) => index + 1).filter((n) => n <= count);
-      // Fewer nodes than an empty machine would need are not tried, as upstream.
+      // Fewer nodes than the request would need on an empty machine are not tried, as in upstream.
       const largest = Math.ceil(topology.cpus.size / topology.numaNodes.length);
       const fewest = sizes.filter((n) => n >= Math.ceil(count / largest)).find(isEven);
       if (fewest !== undefined) expect(parts.length).toBe(fewest);

@@ -7,7 +7,7 @@ import { decodeMemoryState } from '../src/state/memory-checkpoint.ts';
 import { containerOf, podOf } from './builders.ts';
 import { settle, TestNode } from './helpers.ts';
 
-/** Name, whether it is a sidecar, CPUs (`request/limit` if they differ), memory, huge pages. */
+/** A container of a recorded sequence. `cpu` is `request/limit` if the two differ. */
 type ContainerRow = readonly [name: string, sidecar: 0 | 1, cpu: string, memory: string, hugePages?: string];
 
 interface Step {
@@ -41,9 +41,9 @@ interface Sequence {
 }
 
 /**
- * Random sequences of pods on random machines, each with the answer and the state of upstream's policies (1.36.3) after
- * each step. Recorded once; the pods with init containers of `full-pcpus-only` are left out, because upstream does not
- * count the cores that they leave.
+ * Random sequences of pods on random machines, each with the result and the state of upstream's policies (1.36.3) after
+ * each step. The sequences were recorded once. Pods with init containers are left out with `full-pcpus-only`, because
+ * upstream does not count the cores that init containers leave.
  */
 const sequences = JSON.parse(readFileSync(new URL('upstream-sequences.json', import.meta.url), 'utf8')) as Sequence[];
 
@@ -110,7 +110,9 @@ async function stateOf(node: TestNode, withMemory: boolean): Promise<Omit<Step, 
   };
 }
 
-/** A pod that makes the managers look for pods that are gone, and gets nothing itself. */
+/**
+ * A pod whose admission makes the managers free the resources of pods that are gone. The pod itself gets no resources.
+ */
 const probe: Pod = {
   ...podOf('probe', [{ name: 'main', image: 'x' }]),
   spec: {

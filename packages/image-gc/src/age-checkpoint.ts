@@ -4,7 +4,7 @@ import type { ImageTimes } from './image-record.ts';
 
 /** Store of image ages that survives restarts: a `CheckpointStore` of `@node-agent/checkpoint` or similar. */
 export interface AgeStore {
-  /** @throws if the stored content cannot be read */
+  /** Returns the stored content; `undefined` if there is none. @throws if the stored content cannot be read */
   get(key: string): Promise<object | undefined>;
   create(key: string, content: object): Promise<void>;
   /** Removes the temporary files of a killed process; called once at startup. */
@@ -13,12 +13,15 @@ export interface AgeStore {
 
 const KEY = 'image_gc_state';
 
-/** Wall clock times are stored, because the monotonic clock restarts with each boot. */
+/**
+ * The clocks to convert times: the wall clock for the stored times, because the monotonic clock restarts with each
+ * boot.
+ */
 type Instant = Pick<Clock, 'now' | 'monotonic'>;
 
 /**
- * Keeps the times of images across restarts (N4; upstream forgets them). If times cannot be kept, the failure is logged
- * and ages count from now.
+ * Stores the times at which images were detected and used, so that they survive restarts (N4; upstream forgets them).
+ * If the times cannot be read or written, the failure is logged; times that cannot be read count from now.
  */
 export class AgeCheckpoint {
   readonly #components: { readonly ages?: AgeStore; readonly clock: Instant; readonly logger: Logger };
@@ -57,7 +60,10 @@ export class AgeCheckpoint {
   }
 }
 
-/** Whole seconds, because the two clocks drift and an unchanged time must not look changed. */
+/**
+ * Encodes the times in whole seconds of the wall clock. Finer times would look changed at each call, because the two
+ * clocks drift.
+ */
 function encodeTimes(times: ReadonlyMap<string, ImageTimes>, clock: Instant): object {
   const wall = (ms: number): number => Math.round((clock.now() - (clock.monotonic() - ms)) / 1000);
   const images: Record<string, object> = {};
@@ -71,8 +77,8 @@ function encodeTimes(times: ReadonlyMap<string, ImageTimes>, clock: Instant): ob
 }
 
 /**
- * Times in the future, after the wall clock was set back, count as now. @throws TypeError if the content has another
- * form
+ * Decodes stored times. Times in the future, which occur after the wall clock was set back, count as now. @throws
+ * TypeError if the content has another form
  */
 function decodeTimes(content: object, clock: Instant): ReadonlyMap<string, ImageTimes> {
   const { version, images } = content as { readonly version?: unknown; readonly images?: unknown };

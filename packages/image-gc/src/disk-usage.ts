@@ -11,7 +11,7 @@ export interface DiskSize {
 export interface DiskUsage {
   readonly capacityBytes: number;
   readonly availableBytes: number;
-  /** Rounded up, so that 100 means "full or almost full". */
+  /** Used share of the capacity, in percent. The share is rounded up, so that 100 means "full or almost full". */
   readonly usagePercent: number;
   /** Bytes to free in order to reach the low threshold; 0 if the usage is below the high threshold. */
   readonly bytesToFree: number;
@@ -28,7 +28,7 @@ export function diskUsage(
   const capacityBytes = size.totalBytes;
   const availableBytes = Math.min(size.availableBytes, capacityBytes);
   if (!(capacityBytes > 0)) return { capacityBytes: 0, availableBytes: 0, usagePercent: 0, bytesToFree: 0 };
-  // A hundred times the size of a large disk exceeds the exact integers of a number, so BigInt is used.
+  // BigInt is used, because a hundred times the size of a large disk exceeds the largest exact integer of a number.
   const usagePercent = 100 - Number((whole(availableBytes) * 100n) / whole(capacityBytes));
   const wanted = Number((whole(capacityBytes) * BigInt(100 - low)) / 100n);
   const bytesToFree = usagePercent >= high ? Math.max(0, wanted - availableBytes) : 0;

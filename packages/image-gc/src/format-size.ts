@@ -10,7 +10,7 @@ export function formatSize(bytes: number): string {
     unit += 1;
   }
   const tenths = value * 10;
-  // Go rounds a half to the even digit.
+  // Rounds a half to the even digit, as Go does.
   const rounded = tenths % 1 === 0.5 ? (2 * Math.round(tenths / 2)) / 10 : value;
   return `${rounded.toFixed(1)} ${UNITS[unit]}`;
 }

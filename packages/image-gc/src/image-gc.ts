@@ -36,11 +36,11 @@ export interface ImageGcComponents {
   readonly cri: ImageGcCri;
   /** Returns the size and free space of the file system at a path; called with the image file systems' mount points. */
   readonly disks: { statfs(path: string, signal?: AbortSignal): Promise<DiskSize> };
-  /** Store for the ages of images across restarts. If absent, ages count from the start of the process. */
+  /** Store for the ages of images across restarts. Without a store, ages count from the start of the process. */
   readonly ages?: AgeStore;
   /**
-   * Returns the images, under any name, that are being pulled or from which a container is about to be created. They
-   * are not removed.
+   * Returns the images, under any name, that are being pulled or from which a container is about to be created. Such
+   * images are not removed.
    */
   readonly demand?: () => Iterable<string>;
   /** Called after images were removed, because records about them are outdated. */
@@ -70,7 +70,7 @@ export interface ImageGcPlan {
   readonly images: readonly PlannedImage[];
 }
 
-/** Upstream's value for "all bytes". */
+/** Number of bytes that stands for "all bytes" in upstream's messages. */
 const ALL_BYTES = 2n ** 63n - 1n;
 
 type Reason = 'age' | 'space';
@@ -98,11 +98,11 @@ export class ImageGc {
   readonly #collected: Counter<'reason'>;
   readonly #turn = new Semaphore(1);
   #times: ReadonlyMap<string, ImageTimes> | undefined;
-  /** Unused images without an ID, which therefore cannot be removed. */
+  /** Images that are not pinned but cannot be removed, because they have no ID. */
   #invalid: readonly ListedImage[] = [];
   readonly #startOnce = new StartOnce('ImageGc');
 
-  /** @throws ImageGcError `InvalidOptions` */
+  /** Creates a collector with the policy of the options. @throws ImageGcError `InvalidOptions` */
   constructor(components: ImageGcComponents, options: ImageGcOptions = {}) {
     const asked = checkOptions('ImageGc', options, { policy: 'object?', observePeriodMs: 'positive?' });
     checkComponents('ImageGc', components, {
@@ -149,7 +149,7 @@ export class ImageGc {
   /**
    * Changes the policy, from the next collection on.
    * @param policy an absent value gets its default
-   * @throws ImageGcError, OptionsError `InvalidOptions`; the policy is not changed then
+   * @throws ImageGcError, OptionsError `InvalidOptions`; in that case, the policy is not changed
    */
   update(policy: Partial<ImageGcPolicy>): void {
     this.#policy = checkedPolicy(policy);
@@ -192,8 +192,8 @@ export class ImageGc {
   }
 
   /**
-   * Removes unused images that are old enough, for a node under disk pressure: all of them, or enough to free `bytes`;
-   * none for 0.
+   * Removes unused images that are old enough, for a node under disk pressure: all such images, or as many as are
+   * needed to free `bytes` (none for 0).
    * @returns total size of the removed images according to the runtime
    * @throws ImageGcError `RemovalFailed`, or `InvalidOptions` if `bytes` is negative or NaN
    * @throws CriError if the use of images cannot be determined
@@ -224,8 +224,8 @@ export class ImageGc {
       { usagePercent, highThresholdPercent, bytesToFree, lowThresholdPercent },
       'Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold',
     );
-    // Layers may be shared, and sizes may be those of compressed images. The disk's real usage is therefore checked
-    // after each removal.
+    // The disk's real usage is checked after each removal, because images may share layers, and the runtime may report
+    // the sizes of compressed images.
     let enough = false;
     const isEnough = async (): Promise<boolean> => {
       enough = (await this.#disk(signal, 0)).bytesToFree === 0;
@@ -290,7 +290,7 @@ export class ImageGc {
     return { freedBytes, errors };
   }
 
-  /** Notifies the keeper of image records. Errors are only logged, because the collection itself has succeeded. */
+  /** Calls `onRemoved`. Its errors are only logged, because the collection itself has succeeded. */
   async #toldOf(signal: AbortSignal): Promise<void> {
     try {
       await this.#components.onRemoved?.(signal);
@@ -309,7 +309,7 @@ export class ImageGc {
     return records;
   }
 
-  /** Reports images that can never be removed as events. */
+  /** Records an event for each image that can never be removed. */
   #tellOfInvalid(): void {
     for (const image of this.#invalid) {
       const message = `ImageID is not valid, skipping, image: ${imageKey(image)}`;
@@ -317,7 +317,10 @@ export class ImageGc {
     }
   }
 
-  /** Returns whether the image has been requested since the survey. */
+  /**
+   * Reports whether the image is being pulled or a container is about to be created from it now, possibly since the
+   * survey.
+   */
   #isDemanded(image: ImageRecord): boolean {
     return imagesInUse([image], this.#demanded()).size > 0;
   }
@@ -326,7 +329,7 @@ export class ImageGc {
     return [...(this.#components.demand?.() ?? [])].map((reference) => [reference]);
   }
 
-  /** Does the same as {@link #disk}, and reports a disk without a size as an event. */
+  /** Returns the result of {@link #disk}. If a disk has no size, an event is recorded. */
   async #diskOrEvent(signal: AbortSignal): Promise<DiskUsage> {
     try {
       return await this.#disk(signal);
@@ -338,7 +341,10 @@ export class ImageGc {
     }
   }
 
-  /** @param high high threshold in percent. Default: the policy's. */
+  /**
+   * Returns the usage of the image file system with the most bytes to free. @param high high threshold in percent.
+   * Default: the policy's.
+   */
   async #disk(signal: AbortSignal, high: number = this.#policy.highThresholdPercent): Promise<DiskUsage> {
     const { cri } = this.#components;
     const { imageFilesystems } = await cri.imageFsInfo({}, signal);
@@ -378,7 +384,7 @@ function removalFailed(message: string, errors: readonly unknown[]): ImageGcErro
   return new ImageGcError('RemovalFailed', `${message}: ${causes}`, { cause: errors[0] });
 }
 
-/** @throws ImageGcError, OptionsError `InvalidOptions` */
+/** Returns the policy with defaults for absent values. @throws ImageGcError, OptionsError `InvalidOptions` */
 function checkedPolicy(given: Partial<ImageGcPolicy> | undefined): ImageGcPolicy {
   const policy = { ...defaultPolicy, ...given };
   checkOptions('ImageGc', policy, {

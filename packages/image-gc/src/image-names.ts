@@ -1,7 +1,7 @@
 import { parseImageReference } from '@node-agent/pod-spec';
 import type { ListedImage } from './listed-image.ts';
 
-/** Finds images by any name that a container, mount or pull uses: ID, ID without `sha256:`, tag, or digest. */
+/** Finds image IDs by any name that a container, mount or pull uses: ID, ID without `sha256:`, tag, or digest. */
 class ImageIndex {
   readonly #ids = new Map<string, string>();
 
@@ -20,8 +20,8 @@ class ImageIndex {
 }
 
 /**
- * Returns the IDs of the images in use. Each user names its image in several ways, the most reliable first: a tag may
- * have moved to another image, an ID cannot.
+ * Returns the IDs of the images in use. For each user, `users` has a list of names of its image, the most reliable name
+ * first: a tag may have moved to another image, an ID cannot.
  */
 export function imagesInUse(
   images: readonly Pick<ListedImage, 'id' | 'names'>[],
@@ -41,8 +41,8 @@ export function imagesInUse(
 }
 
 /**
- * Returns the name with its registry, and with the tag `latest` if it has neither tag nor digest. Text that is not a
- * valid name is returned unchanged.
+ * Returns the name with its registry, and with the tag `latest` if the name has neither tag nor digest. Text that is
+ * not a valid name is returned unchanged.
  */
 function fullName(name: string): string {
   try {

@@ -1,18 +1,18 @@
 import type { ListedImage } from './listed-image.ts';
 
 /**
- * Times at which an image was seen, on the monotonic clock in ms; possibly negative if an earlier process saw the
- * image.
+ * Times at which an image was detected and used, in ms on the monotonic clock. Times of an earlier process may be
+ * negative.
  */
 export interface ImageTimes {
   readonly firstDetectedMs: number;
-  /** Time at which the image was last seen in use; `undefined` if it never was. */
+  /** Time at which the image was last seen in use; `undefined` if the image was never in use. */
   readonly lastUsedMs: number | undefined;
 }
 
 /** An existing image with its times. */
 export interface ImageRecord extends ListedImage, ImageTimes {
-  /** Image ID, joined with the runtime handler if there is one, as upstream does. */
+  /** Key of the image: the image ID, joined with the runtime handler if there is one, as in upstream. */
   readonly key: string;
   readonly inUse: boolean;
 }
@@ -23,8 +23,8 @@ export function imageKey({ id, runtimeHandler }: Pick<ListedImage, 'id' | 'runti
 }
 
 /**
- * Returns the records after a survey of the runtime: new images are detected now, used images are used now, and missing
- * images are dropped.
+ * Returns the records after a survey of the runtime: a new image gets the detection time `nowMs`, a used image gets the
+ * last use `nowMs`, and an image that no longer exists is dropped.
  */
 export function observeImages(
   known: ReadonlyMap<string, ImageTimes>,

@@ -7,17 +7,21 @@ import { type ListedImage, listedImage } from './listed-image.ts';
 export type ImageGcCri = Pick<ImageService, 'listImages' | 'removeImage' | 'imageFsInfo'> &
   Pick<RuntimeService, 'listContainers' | 'containerStatus' | 'listPodSandbox' | 'podSandboxStatus'>;
 
-/** The images of a runtime, and for each user of an image the names that it uses, the most reliable first. */
+/**
+ * The images of a runtime, and for each user of an image (such as a container) its names of the image, the most
+ * reliable first.
+ */
 export interface Survey {
   readonly images: readonly ListedImage[];
-  /** Images without an ID. They cannot be identified for a removal. */
+  /** Images without an ID. Such images cannot be removed. */
   readonly invalid: readonly ListedImage[];
   readonly users: readonly (readonly string[])[];
 }
 
 /**
- * Determines which images are used: by containers of any origin, running or not, by their image volumes, and by
- * sandboxes. The volumes of a container and the image of a sandbox cannot change and are read only once.
+ * Determines which images are used by containers (running or not, created by any client), by the image volumes of
+ * containers, and by sandboxes. The volumes of a container and the image of a sandbox cannot change and are read only
+ * once.
  */
 export class ImageSurvey {
   readonly #cri: ImageGcCri;
@@ -31,11 +35,12 @@ export class ImageSurvey {
   }
 
   /**
-   * @throws CriError, or ImageGcError `Unavailable`, if the use of images cannot be determined; nothing may then be
-   * removed
+   * Lists the images and their users. @throws CriError, or ImageGcError `Unavailable`, if the use of images cannot be
+   * determined; in that case, no image may be removed
    */
   async take(signal?: AbortSignal): Promise<Survey> {
-    // Images are listed first: a container created from one of them in the meantime is then in the list of containers.
+    // Images are listed before containers, so that a container that is created from one of these images in the meantime
+    // is in the list of containers.
     const { images } = await this.#cri.listImages({}, signal);
     const { containers } = await this.#cri.listContainers({}, signal);
     const volumes = new Map<string, readonly string[]>();
@@ -53,7 +58,9 @@ export class ImageSurvey {
     return { images: listed.filter(({ id }) => id !== ''), invalid: listed.filter(({ id }) => id === ''), users };
   }
 
-  /** Returns `undefined` if the container no longer exists. */
+  /**
+   * Returns the names of the images that a container mounts as volumes; `undefined` if the container no longer exists.
+   */
   async #imageVolumes(containerId: string, signal: AbortSignal | undefined): Promise<readonly string[] | undefined> {
     try {
       const { status } = await this.#cri.containerStatus({ containerId }, signal);
@@ -66,8 +73,8 @@ export class ImageSurvey {
   }
 
   /**
-   * Runtimes report the sandbox image in their own formats, if at all. If a runtime does not, its sandbox image is
-   * pinned.
+   * Returns the images of all sandboxes. Each runtime reports them in its own format, if at all; runtimes that do not
+   * report the sandbox image pin it.
    */
   async #sandboxImages(signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
     const { items } = await this.#cri.listPodSandbox({}, signal);
@@ -83,7 +90,8 @@ export class ImageSurvey {
         sandboxes.set(id, sandboxImage(info));
       } catch (err) {
         signal?.throwIfAborted();
-        // A failing sandbox must not prevent the removal of images; the other sandboxes use the same image.
+        // The error is only logged: a failed status call for one sandbox must not prevent the removal of images, and
+        // the other sandboxes use the same image.
         this.#logger.debug({ sandboxId: id, err }, 'Image of a sandbox is not known');
       }
     }

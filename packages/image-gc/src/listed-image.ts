@@ -5,9 +5,9 @@ export interface ListedImage {
   readonly id: string;
   /** Runtime handler for which the image was pulled, for runtimes that keep images per handler; otherwise empty. */
   readonly runtimeHandler: string;
-  /** Names by tag and by digest. */
+  /** Names of the image, with tags and with digests. */
   readonly names: readonly string[];
-  /** 0 if the runtime reports an invalid size. */
+  /** Size of the image as the runtime reports it; 0 if the runtime reports an invalid size. */
   readonly sizeBytes: number;
   readonly pinned: boolean;
 }

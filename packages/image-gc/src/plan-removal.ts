@@ -61,8 +61,8 @@ export function removalOrder(records: Iterable<ImageRecord>): readonly ImageReco
 
 /**
  * Returns the images of a removal order that were unused for longer than `maxAgeMs`. If `maxAgeMs` is 0, returns none.
- * An image that was never used is as old as its detection. (In upstream it is infinitely old, and removed as soon as
- * the kubelet has run for that time.)
+ * The age of an image that was never used counts from its detection. (In upstream, such an image is infinitely old, and
+ * is removed as soon as the kubelet has run for `maxAgeMs`.)
  */
 export function expiredImages(order: readonly ImageRecord[], nowMs: number, maxAgeMs: number): readonly ImageRecord[] {
   if (maxAgeMs === 0) return [];

@@ -6,7 +6,7 @@ export interface ImageGcPolicy {
   readonly highThresholdPercent: number;
   /** Usage, in percent, down to which images are removed. Default: 80. */
   readonly lowThresholdPercent: number;
-  /** Time since its detection after which an image may be removed for space, in ms. Default: 2 min. */
+  /** Time after an image's detection from which on the image may be removed to free space, in ms. Default: 2 min. */
   readonly minAgeMs: number;
   /** Time after which an unused image is removed regardless of disk usage, in ms; 0 means never. Default: 0. */
   readonly maxAgeMs: number;
@@ -19,12 +19,12 @@ export const defaultPolicy: ImageGcPolicy = {
   maxAgeMs: 0,
 };
 
-/** Returns whether the periodic collection can remove images; upstream runs no collection otherwise. */
+/** Reports whether the periodic collection can remove any images. If it cannot, upstream does not run it. */
 export function collectsAnything({ highThresholdPercent, maxAgeMs }: ImageGcPolicy): boolean {
   return highThresholdPercent < 100 || maxAgeMs > 0;
 }
 
-/** @throws ImageGcError `InvalidOptions` */
+/** Checks that the values of a policy are valid and fit each other. @throws ImageGcError `InvalidOptions` */
 export function checkPolicy(policy: ImageGcPolicy): void {
   const { highThresholdPercent: high, lowThresholdPercent: low, minAgeMs, maxAgeMs } = policy;
   for (const [name, value] of Object.entries({ highThresholdPercent: high, lowThresholdPercent: low })) {

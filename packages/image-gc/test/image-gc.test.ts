@@ -11,7 +11,7 @@ const PAUSE = 'registry.k8s.io/pause:3.10';
 const images = (...names: string[]) => names.map((name) => ({ tags: [name], content: name, sizeBytes: 10 * GiB }));
 
 describe('disk usage', () => {
-  it('removes nothing below the high threshold', async () => {
+  it('garbageCollect removes nothing below the high threshold', async () => {
     const world = await makeWorld(images('a', 'b'));
     world.otherBytes = 50 * GiB;
     const gc = world.gc();
@@ -22,7 +22,7 @@ describe('disk usage', () => {
     expect(world.lines).toEqual([]);
   });
 
-  it('applies a new policy to the next collection, and keeps the old one if the new one is invalid', async () => {
+  it('update applies a new policy to the next collection, and keeps the old policy if the new one is invalid', async () => {
     const world = await makeWorld(images('a', 'b'));
     world.otherBytes = 50 * GiB;
     const gc = world.gc();
@@ -36,7 +36,7 @@ describe('disk usage', () => {
     expect((await world.present()).filter((name) => /^[ab]:/.test(name))).toEqual([]);
   });
 
-  it('removes images above the high threshold until the low threshold is reached, the longest unused first', async () => {
+  it('if the usage is above the high threshold, garbageCollect removes the longest unused images until the low threshold is reached', async () => {
     const world = await makeWorld(images('old', 'used-later', 'used'));
     await runPod(world, 'p', 'used');
     const later = await runPod(world, 'q', 'used-later');
@@ -47,7 +47,8 @@ describe('disk usage', () => {
     await world.cri.removeContainer({ containerId: later });
     world.otherBytes = 58 * GiB;
     await gc.garbageCollect(signal);
-    // 88 % are used, so 8 GiB must be freed. The busybox image frees almost nothing.
+    // 88 % of the disk are used, so 8 GiB must be freed. The busybox image is removed as well, because it frees almost
+    // nothing.
     expect(await world.present()).toEqual([PAUSE, 'used-later:latest', 'used:latest'].sort());
     expect(world.metrics.text()).toContain('kubelet_image_garbage_collected_total{reason="space"} 2');
     world.otherBytes = 68 * GiB;
@@ -58,20 +59,21 @@ describe('disk usage', () => {
     await watching;
   });
 
-  it("stops early if the disk shows that removals freed more space than the runtime's sizes", async () => {
+  it('garbageCollect stops early if removals have freed more disk space than the sizes that the runtime reports', async () => {
     const world = await makeWorld(images('a', 'b', 'c'));
     const gc = world.gc();
     await world.clock.advance(HOUR);
     await gc.deleteUnusedImages(signal, 0);
     await world.clock.advance(HOUR);
     world.truth = 3;
-    // 92 % are used, so 12 GiB must be freed. By the image sizes that takes a and b; on the disk, a alone frees enough.
+    // 92 % of the disk are used, so 12 GiB must be freed. According to the image sizes, both a and b must be removed;
+    // on the disk, a alone frees enough.
     world.otherBytes = 2 * GiB;
     await gc.garbageCollect(signal);
     expect((await world.present()).filter((name) => /^[abc]:/.test(name))).toHaveLength(2);
   });
 
-  it('reports an event if removing all removable images does not free enough space', async () => {
+  it('garbageCollect reports an event if removing all removable images does not free enough space', async () => {
     const world = await makeWorld(images('a'));
     world.otherBytes = 95 * GiB;
     const gc = world.gc({ minAgeMs: 0 });
@@ -86,14 +88,14 @@ describe('disk usage', () => {
     expect(await world.present()).toEqual([PAUSE]);
   });
 
-  it('reports an event for a disk without a size, and removes nothing', async () => {
+  it('garbageCollect reports an event for a disk with a size of 0, and removes nothing', async () => {
     const world = await makeWorld(images('a'));
     const gc = world.gc({}, { disks: { statfs: async () => ({ totalBytes: 0, availableBytes: 0 }) } });
     await expect(gc.garbageCollect(signal)).rejects.toMatchObject({ code: 'InvalidCapacity' });
     expect(world.events).toEqual(['Warning InvalidDiskCapacity invalid capacity 0 on image filesystem']);
   });
 
-  it('throws an ImageGcError if a disk cannot be read, and removes nothing', async () => {
+  it('garbageCollect throws an ImageGcError if a disk cannot be read, and removes nothing', async () => {
     const world = await makeWorld();
     const cause = Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
     const failing = async (): Promise<never> => {
@@ -106,7 +108,7 @@ describe('disk usage', () => {
     expect(await world.present()).toEqual(['busybox:latest', PAUSE]);
   });
 
-  it('throws an error if the runtime does not report where its images are', async () => {
+  it('garbageCollect throws an error if the runtime does not report where its images are', async () => {
     const { cri, gc } = await makeWorld();
     const mute = withCalls(cri, { imageFsInfo: async () => ({ imageFilesystems: [], containerFilesystems: [] }) });
     await expect(gc({}, { cri: mute }).garbageCollect(signal)).rejects.toMatchObject({
@@ -115,7 +117,7 @@ describe('disk usage', () => {
     });
   });
 
-  it('considers only image file systems, each once, and not those of containers', async () => {
+  it('garbageCollect reads the usage of each image file system once, and not of container file systems', async () => {
     const world = await makeWorld();
     const usage = (mountpoint: string) => messages.FilesystemUsage.create({ fsId: { mountpoint } });
     const asked: string[] = [];
@@ -134,7 +136,7 @@ describe('disk usage', () => {
   });
 });
 
-describe('N4: images that are kept', () => {
+describe('N4: images that are never removed', () => {
   it('keeps images of a dead container, an image volume and a sandbox, and a pinned image', async () => {
     const world = await makeWorld([...images('dead', 'volume', 'free'), { tags: ['pinned'], pinned: true }]);
     const id = await runPod(world, 'p', 'dead', 'volume');
@@ -166,7 +168,7 @@ describe('N4: images that are kept', () => {
     expect(await world.present()).toEqual(['first:latest', PAUSE]);
   });
 
-  it('keeps an image that is requested between the survey and its removal', async () => {
+  it('keeps an image for which a pull or container is requested between the survey and the removal', async () => {
     const world = await makeWorld(images('first'));
     const answers = [[], ['first', 'busybox']];
     const demand = () => answers.shift() ?? ['first', 'busybox'];
@@ -225,7 +227,7 @@ describe('N4: images that are kept', () => {
     expect(await world.present()).toContain('a:latest');
   });
 
-  it('removes nothing if a container has no status, and requests the status again next time', async () => {
+  it('removes nothing if the runtime returns no status for a container, and requests the status again in the next collection', async () => {
     const world = await makeWorld(images('a', 'volume'));
     await runPod(world, 'p', 'busybox', 'volume');
     let isNil = true;
@@ -255,8 +257,8 @@ describe('N4: images that are kept', () => {
   });
 });
 
-describe('plan', () => {
-  it('returns the decisions that the next collection makes, and removes nothing itself', async () => {
+describe('ImageGc.plan', () => {
+  it('plan returns the decisions that the next collection makes, and removes no image', async () => {
     const world = await makeWorld([...images('old', 'used', 'a', 'b'), { tags: ['pinned'], pinned: true }]);
     const gc = world.gc({ maxAgeMs: 10 * HOUR, minAgeMs: 2 * MINUTE });
     await runPod(world, 'p', 'used');
@@ -281,7 +283,7 @@ describe('plan', () => {
     expect(gone.length).toBeGreaterThan(0);
   });
 
-  it('throws an error for a disk without a size, without an event', async () => {
+  it('plan throws an error for a disk with a size of 0, and reports no event', async () => {
     const world = await makeWorld();
     const gc = world.gc({}, { disks: { statfs: async () => ({ totalBytes: 0, availableBytes: 0 }) } });
     await expect(gc.plan(signal)).rejects.toMatchObject({ code: 'InvalidCapacity' });
@@ -289,7 +291,7 @@ describe('plan', () => {
   });
 });
 
-describe('age of images', () => {
+describe('maximum age of images', () => {
   it('removes an image that was unused for longer than the maximum age, regardless of disk usage', async () => {
     const world = await makeWorld(images('used', 'unused'));
     await runPod(world, 'p', 'used');
@@ -304,7 +306,7 @@ describe('age of images', () => {
     expect(world.metrics.text()).toContain('kubelet_image_garbage_collected_total{reason="age"} 2');
   });
 
-  it('N4: keeps ages across restarts of the process and of the machine', async () => {
+  it('N4: the ages of images count across restarts of the process and of the machine', async () => {
     const world = await makeWorld(images('unused'));
     await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
     await world.clock.advance(HOUR / 2);
@@ -320,7 +322,7 @@ describe('age of images', () => {
     expect(await world.present()).not.toContain('unused:latest');
   });
 
-  it('N4: counts the minimum age across restarts', async () => {
+  it('N4: the minimum age of images counts across restarts', async () => {
     const world = await makeWorld(images('a'));
     world.otherBytes = 75 * GiB;
     for (let start = 0; start < 3; start++) {
@@ -333,7 +335,7 @@ describe('age of images', () => {
     expect(await world.present()).not.toContain('a:latest');
   });
 
-  it('removes temporary files of a killed process, and loses no ages if that fails', async () => {
+  it('removes temporary files of a killed process, and keeps the stored ages even if the removal fails', async () => {
     const world = await makeWorld(images('unused'));
     await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
     await world.fs.writeFile('/root/image_gc/.tmp-7-1', '{');
@@ -348,7 +350,7 @@ describe('age of images', () => {
     expect(await world.present()).not.toContain('unused:latest');
   });
 
-  it('counts ages from now if they cannot be read or lie in the future, and logs it', async () => {
+  it('counts the ages of images from now, with a log message, if the stored times are unreadable or in the future', async () => {
     const world = await makeWorld(images('a'));
     await world.gc({ maxAgeMs: HOUR }).garbageCollect(signal);
     await world.clock.advance(2 * HOUR);
@@ -368,8 +370,8 @@ describe('age of images', () => {
   });
 });
 
-describe('removal of images', () => {
-  it('reports images that cannot be removed, removes the others, and updates the records once', async () => {
+describe('failed removals of images', () => {
+  it('reports images that cannot be removed, removes the other images, and calls onRemoved once', async () => {
     const world = await makeWorld(images('a', 'b'));
     let pruned = 0;
     const { image: stuck } = await world.cri.imageStatus({ image: { image: 'a' } });
@@ -390,7 +392,7 @@ describe('removal of images', () => {
     expect(pruned).toBe(1);
   });
 
-  it('reports failures in upstream’s words, each cause once', async () => {
+  it('reports failed removals in upstream’s wording, and each distinct cause once', async () => {
     const world = await makeWorld(images('a', 'b', 'c'));
     let calls = 0;
     const cri = withCalls(world.cri, {
@@ -408,7 +410,7 @@ describe('removal of images', () => {
     });
   });
 
-  it('tries an image only once if the runtime still lists it after its removal', async () => {
+  it('tries to remove an image only once, even if the runtime still lists the image afterwards', async () => {
     const world = await makeWorld();
     let calls = 0;
     const cri = withCalls(world.cri, {

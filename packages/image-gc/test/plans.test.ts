@@ -32,23 +32,23 @@ describe('imagesInUse', () => {
   it.each<[string, string[][], string[]]>([
     ['an id', [['sha256:a']], ['sha256:a']],
     ['an id without its algorithm', [['a']], ['sha256:a']],
-    ['a tag as the runtime has it', [['docker.io/library/app:v1']], ['sha256:a']],
-    ['a tag as a user writes it', [['app:v1']], ['sha256:a']],
+    ['a tag with its registry', [['docker.io/library/app:v1']], ['sha256:a']],
+    ['a tag without its registry', [['app:v1']], ['sha256:a']],
     ['a digest', [[`app@${digest}`]], ['sha256:a']],
-    ['a name without a tag, which is latest', [['registry.local:5000/team/app']], ['sha256:b']],
-    ['another tag', [['app:v2']], []],
-    ['no name at all', [['', '']], []],
-    ['what is no image name', [['NOT AN IMAGE']], []],
-    ['an id, and a tag that has moved since: the id counts', [['sha256:b', '', 'app:v1']], ['sha256:b']],
-    ['an id that is gone, and a tag: the tag counts', [['sha256:gone', '', 'app:v1']], ['sha256:a']],
-    ['several users', [['sha256:b'], ['app:v1'], ['sha256:b']], ['sha256:a', 'sha256:b']],
-  ])('finds the image by %s', (_title, users, expected) => {
+    ['a name without a tag to the tag latest', [['registry.local:5000/team/app']], ['sha256:b']],
+    ['an unknown tag to no image', [['app:v2']], []],
+    ['empty names to no image', [['', '']], []],
+    ['an invalid image name to no image', [['NOT AN IMAGE']], []],
+    ['an ID before a tag that has moved to another image', [['sha256:b', '', 'app:v1']], ['sha256:b']],
+    ['a tag if the ID no longer exists', [['sha256:gone', '', 'app:v1']], ['sha256:a']],
+    ['the images of several users', [['sha256:b'], ['app:v1'], ['sha256:b']], ['sha256:a', 'sha256:b']],
+  ])('imagesInUse resolves %s', (_title, users, expected) => {
     expect([...imagesInUse(images, users)].sort()).toEqual(expected);
   });
 });
 
 describe('listedImage', () => {
-  it('converts an image of the CRI with all its names', () => {
+  it('listedImage converts an image of the CRI with all its names', () => {
     const { Image } = messages;
     const names = { repoTags: ['app:v1'], repoDigests: ['app@sha256:d'] };
     const image = Image.create({ id: 'a', ...names, size: 7, pinned: true, spec: { runtimeHandler: 'vm' } });
@@ -64,7 +64,7 @@ describe('listedImage', () => {
 describe('observeImages', () => {
   const image = { id: 'a', runtimeHandler: '', names: [], sizeBytes: 5, pinned: false };
 
-  it('sets the detection of a new image to now, and keeps that of a known image', () => {
+  it('observeImages sets the detection time of a new image to now, and keeps the detection time of a known image', () => {
     const first = observeImages(new Map(), [image], new Set(), 100);
     expect(first.get('a')).toMatchObject({ firstDetectedMs: 100, lastUsedMs: undefined, inUse: false });
     const second = observeImages(first, [{ ...image, sizeBytes: 6, pinned: true }], new Set(['a']), 200);
@@ -72,14 +72,14 @@ describe('observeImages', () => {
     expect(observeImages(second, [image], new Set(), 300).get('a')).toMatchObject({ lastUsedMs: 200, inUse: false });
   });
 
-  it('drops a missing image, so that it is new if it comes back', () => {
+  it('observeImages drops an image that no longer exists, so that it counts as new if it is pulled again', () => {
     const first = observeImages(new Map(), [image], new Set(['a']), 100);
     const gone = observeImages(first, [], new Set(), 200);
     expect(gone.size).toBe(0);
     expect(observeImages(gone, [image], new Set(), 300).get('a')).toMatchObject({ firstDetectedMs: 300 });
   });
 
-  it('keeps the images of two runtime handlers apart, and counts a used image as used for both', () => {
+  it('observeImages distinguishes the images of two runtime handlers, and marks a used image as used for both', () => {
     const both = [image, { ...image, runtimeHandler: 'vm' }];
     const records = observeImages(new Map(), both, new Set(['a']), 1);
     expect([...records].map(([key, { inUse }]) => [key, inUse])).toEqual([
@@ -90,7 +90,7 @@ describe('observeImages', () => {
 });
 
 describe('removalOrder', () => {
-  it('N4: omits used and pinned images, and sorts by longest unused, then first detected, then key', () => {
+  it('N4: removalOrder omits used and pinned images, and sorts by longest unused, then first detected, then key', () => {
     const order = removalOrder([
       record('used', { inUse: true, lastUsedMs: 1 }),
       record('pinned', { pinned: true }),
@@ -107,17 +107,17 @@ describe('removalOrder', () => {
 describe('expiredImages', () => {
   it.each<[string, Partial<ImageRecord>, boolean]>([
     ['was used just now', { lastUsedMs: 1000 }, false],
-    ['was used exactly so long ago', { lastUsedMs: 900 }, false],
-    ['was used longer ago', { lastUsedMs: 899 }, true],
-    ['was never used, and detected lately', { firstDetectedMs: 950 }, false],
+    ['was used exactly one maximum age ago', { lastUsedMs: 900 }, false],
+    ['was used longer ago than the maximum age', { lastUsedMs: 899 }, true],
+    ['was never used, and detected recently', { firstDetectedMs: 950 }, false],
     ['was never used, and detected long ago', { firstDetectedMs: 899 }, true],
-    ['was used by a former process', { firstDetectedMs: -9000, lastUsedMs: -500 }, true],
-    ['came back after it was used', { firstDetectedMs: 950, lastUsedMs: 10 }, false],
-  ])('whether an image that %s is expired: $2', (_title, times, expired) => {
+    ['was last used before this process started', { firstDetectedMs: -9000, lastUsedMs: -500 }, true],
+    ['was used, removed, and detected again recently', { firstDetectedMs: 950, lastUsedMs: 10 }, false],
+  ])('expiredImages of an image that %s contains the image: $2', (_title, times, expired) => {
     expect(expiredImages([record('a', times)], 1000, 100)).toHaveLength(expired ? 1 : 0);
   });
 
-  it('returns no image if the maximum age is 0', () => {
+  it('expiredImages returns no image if the maximum age is 0', () => {
     expect(expiredImages([record('a', { firstDetectedMs: -1e12 })], 0, 0)).toEqual([]);
   });
 });
@@ -132,7 +132,7 @@ describe('imagesToFree', () => {
     [10, ['a']],
     [11, ['a', 'b']],
     [Number.POSITIVE_INFINITY, ['a', 'b', 'c']],
-  ])('frees %d bytes with the images %j, skipping images that are too young', (bytes, expected) => {
+  ])('imagesToFree frees %d bytes with the images %j, and skips images that are too young', (bytes, expected) => {
     expect(ids(imagesToFree(order, bytes, 100, 20))).toEqual(expected);
   });
 
@@ -148,7 +148,7 @@ describe('imagesToFree', () => {
     .map(({ id, ...more }) => record(id, more));
   const anyRecords = fc.uniqueArray(anyRecord, { selector: ({ id }) => id });
 
-  it('N4: frees enough or all removable images, never more than necessary, and no used, pinned or young image', () => {
+  it('N4: imagesToFree returns enough images or all removable ones, never more than necessary, and no used, pinned or young image', () => {
     fc.assert(
       fc.property(anyRecords, fc.nat(500), fc.nat(150), (records, bytes, minAgeMs) => {
         const candidates = removalOrder(records);
@@ -162,7 +162,7 @@ describe('imagesToFree', () => {
     );
   });
 
-  it('the order does not depend on the order in which the runtime lists images', () => {
+  it('removalOrder does not depend on the order in which the runtime lists images', () => {
     fc.assert(
       fc.property(
         anyRecords.chain((records) =>
@@ -180,15 +180,18 @@ describe('diskUsage', () => {
   const thresholds = { highThresholdPercent: 85, lowThresholdPercent: 80 };
   it.each<[string, number, number, number, number]>([
     ['below the high threshold', 1000, 160, 84, 0],
-    ['at it, rounded up', 1000, 159, 85, 41],
+    ['at the high threshold after rounding up', 1000, 159, 85, 41],
     ['full', 1000, 0, 100, 200],
     ['empty', 1000, 1000, 0, 0],
-    ['with more available than there is', 1000, 2000, 0, 0],
-    ['without a size', 0, 0, 0, 0],
+    ['with more available space than capacity', 1000, 2000, 0, 0],
+    ['with a size of 0', 0, 0, 0, 0],
     ['of a petabyte', 2 ** 50, 2 ** 47, 88, Math.trunc(2 ** 50 / 5) - 2 ** 47],
-  ])('computes the usage of a disk %s', (_title, totalBytes, availableBytes, usagePercent, bytesToFree) => {
-    expect(diskUsage({ totalBytes, availableBytes }, thresholds)).toMatchObject({ usagePercent, bytesToFree });
-  });
+  ])(
+    'diskUsage computes percentage and bytes to free of a disk %s',
+    (_title, totalBytes, availableBytes, usagePercent, bytesToFree) => {
+      expect(diskUsage({ totalBytes, availableBytes }, thresholds)).toMatchObject({ usagePercent, bytesToFree });
+    },
+  );
 
   it('bytesToFree brings the disk to the low threshold', () => {
     fc.assert(
@@ -205,7 +208,7 @@ describe('diskUsage', () => {
     );
   });
 
-  it('returns the disk with the most bytes to free', () => {
+  it('neediest returns the disk with the most bytes to free', () => {
     const sizes = [100, 0, 50].map((availableBytes) => ({ totalBytes: 1000, availableBytes }));
     expect(neediest(sizes.map((size) => diskUsage(size, thresholds)))?.bytesToFree).toBe(200);
     expect(neediest([])).toBeUndefined();
@@ -214,7 +217,7 @@ describe('diskUsage', () => {
     expect(neediest(idle)?.usagePercent).toBe(10);
   });
 
-  it('a disk of one byte counts as a disk, and a disk of none as empty', () => {
+  it('diskUsage handles a disk of one byte, a disk of 0 bytes and a negative available space', () => {
     const of = (totalBytes: number, availableBytes: number) => diskUsage({ totalBytes, availableBytes }, thresholds);
     expect(of(0, 5)).toEqual({ capacityBytes: 0, availableBytes: 0, usagePercent: 0, bytesToFree: 0 });
     expect(of(1, 0)).toMatchObject({ capacityBytes: 1, usagePercent: 100 });
@@ -229,12 +232,12 @@ it.each([
   [1024 ** 2, '1.0 MiB'],
   [1.5 * 1024 ** 2, '1.5 MiB'],
   [20 * 1024 ** 3, '20.0 GiB'],
-  // Rounded as Go does: a half is rounded to the even digit.
+  // A half is rounded to the even digit, as in Go.
   [10.25 * 1024 ** 3, '10.2 GiB'],
   [10.75 * 1024 ** 3, '10.8 GiB'],
   [1.35 * 1024 ** 3, '1.4 GiB'],
   [2048 * 1024 ** 4, '2048.0 TiB'],
-])('formats %d bytes as %s', (bytes, text) => {
+])('formatSize formats %d bytes as %s', (bytes, text) => {
   expect(formatSize(bytes)).toBe(text);
 });
 
@@ -257,7 +260,7 @@ it.each([
   [{ maxAgeMs: -1 }, 'maxAgeMs -1 must not be negative'],
   [{ maxAgeMs: 1 }, 'maxAgeMs 1 must be greater than minAgeMs 120000'],
   [{ maxAgeMs: 120_000 }, 'maxAgeMs 120000 must be greater than minAgeMs 120000'],
-])('rejects the policy %j', (policy, message) => {
+])('checkPolicy rejects the policy %j', (policy, message) => {
   expect(() => checkPolicy({ ...defaultPolicy, ...policy })).toThrow(
     expect.objectContaining({ code: 'InvalidOptions', message }),
   );
@@ -269,7 +272,7 @@ it.each([
   { highThresholdPercent: 100, lowThresholdPercent: 100 },
   { highThresholdPercent: 85, lowThresholdPercent: 85 },
   { minAgeMs: 0, maxAgeMs: 1 },
-])('accepts the policy %j', (policy) => {
+])('checkPolicy accepts the policy %j', (policy) => {
   expect(() => checkPolicy({ ...defaultPolicy, ...policy })).not.toThrow();
 });
 
@@ -280,7 +283,7 @@ it.each([
   [100, 1, true],
   [85, 1, true],
 ])(
-  'a high threshold of %d %% and a maximum age of %d ms collect something: %j',
+  'with a high threshold of %d %% and a maximum age of %d ms, collectsAnything returns %j',
   (highThresholdPercent, maxAgeMs, any) => {
     expect(collectsAnything({ ...defaultPolicy, highThresholdPercent, maxAgeMs })).toBe(any);
   },
@@ -299,7 +302,7 @@ describe('planRemoval', () => {
   const told = (bytes: number): string[] =>
     planRemoval(records, bytes, 200, policy).map(({ image, verdict }) => `${image.id} ${verdict.goes} ${verdict.why}`);
 
-  it('returns the decision and reason for each image, in the order of removal', () => {
+  it('planRemoval returns the decision and reason for each image, in the order of removal', () => {
     expect(told(11)).toEqual([
       ...['old true age', 'next true space', 'spare false enough', 'young false young'],
       ...['pinned false pinned', 'used false used'],
@@ -307,7 +310,7 @@ describe('planRemoval', () => {
     expect(told(0)).toContain('next false enough');
   });
 
-  it('N4: contains each image once, and removes no used or pinned image', () => {
+  it('N4: planRemoval contains each image once, and removes no used or pinned image', () => {
     const anyRecord = fc.record({
       pinned: fc.boolean(),
       inUse: fc.boolean(),

@@ -9,7 +9,7 @@ import { ImageGc, type ImageGcComponents, type ImageGcCri, type ImageGcPolicy } 
 
 export const GiB: number = 1024 ** 3;
 
-/** A runtime with images on a disk of 100 GiB. Other files use `otherBytes` of the disk. */
+/** A test environment: a runtime with images on a disk of 100 GiB, of which other files use `otherBytes`. */
 export interface World {
   readonly clock: FakeClock;
   readonly fs: MemoryFileSystem;
@@ -64,7 +64,7 @@ export async function makeWorld(images: readonly FakeImage[] = []): Promise<Worl
   return world;
 }
 
-/** A pod with one running container. */
+/** Creates a pod with one running container. */
 export async function runPod({ cri }: World, name: string, image: string, volumeImage?: string): Promise<string> {
   const metadata = { name, namespace: 'default', uid: name, attempt: 0 };
   const sandboxConfig = { metadata, hostname: name, logDirectory: `/logs/${name}` };
@@ -76,7 +76,7 @@ export async function runPod({ cri }: World, name: string, image: string, volume
   return containerId;
 }
 
-/** The runtime with some of its calls replaced. */
+/** Returns the runtime with some of its calls replaced. */
 export function withCalls<K extends keyof ImageGcCri>(cri: FakeRuntime, calls: Pick<ImageGcCri, K>): ImageGcCri {
   return new Proxy(cri, {
     get(target, name) {

@@ -41,7 +41,7 @@ class TlsAgent extends https.Agent {
     this.#dialer = dialer;
     this.#spare = first;
     // The request that opened `first` may have been aborted. Until another request uses the socket, no other code
-    // listens for its errors.
+    // listens for the socket's errors.
     first.on('error', () => {});
   }
 

@@ -16,7 +16,7 @@ interface HeaderOptions {
   headers?: OutgoingHttpHeaders;
 }
 
-/** The handler of the failed import is here, so that bundlers accept a missing package. */
+/** Imports the optional peer dependency. Its rejection is handled here, so that bundlers accept a missing package. */
 function importOptionalPeer(): Promise<ClientNode> {
   return import('@kubernetes/client-node').catch((error: unknown) => {
     throw error;
@@ -64,7 +64,7 @@ export class AuthProvider {
   async #load(): Promise<(options: HeaderOptions) => Promise<void>> {
     const { KubeConfig } = await this.#import();
     const config = new KubeConfig();
-    // The server address does not matter: only the header is used.
+    // Any server address is accepted here: of the resulting request options, only the header is used.
     config.loadFromClusterAndUser({ name: 'cluster', server: 'https://localhost', skipTLSVerify: false }, this.#user);
     return async (options) => await config.applyToHTTPSOptions(options);
   }
@@ -79,8 +79,8 @@ const MISSING =
   'the provider needs @kubernetes/client-node, which is not installed: `npm install @kubernetes/client-node` beside this package';
 
 /**
- * Returns whether @kubernetes/client-node itself is not installed. If one of its own dependencies is missing, Node.js'
- * message is reported instead.
+ * Reports whether `cause` means that @kubernetes/client-node itself is not installed. If one of its own dependencies is
+ * missing, Node.js' message is reported instead.
  */
 function isMissing(cause: unknown): boolean {
   if (!(cause instanceof Error) || !('code' in cause) || cause.code !== 'ERR_MODULE_NOT_FOUND') return false;

@@ -13,8 +13,8 @@ export type ObjectChange<T> =
   | { readonly type: 'synced' };
 
 /**
- * Merges two changes of one object for a consumer that has seen neither. Returns `undefined` if the changes cancel out
- * (created and deleted).
+ * Merges two successive changes of one object into one, for a consumer that has not read the first one yet. Returns
+ * `undefined` if the changes cancel out (created and deleted).
  */
 export function mergeChanges<T>(waiting: ObjectChange<T>, next: ObjectChange<T>): ObjectChange<T> | undefined {
   if (waiting.type === 'synced' || next.type === 'synced') return next;
@@ -38,13 +38,13 @@ export class ChangeFeed<T> implements AsyncIterable<ObjectChange<T>>, Disposable
     this.#onClose = onClose;
   }
 
-  /** The number of objects with a queued change. */
+  /** The number of objects whose change is queued and not yet read. */
   get size(): number {
     return this.#queue.size;
   }
 
   push(change: ObjectChange<T>): void {
-    // No object has the key `/`: a slash only separates a namespace from a name.
+    // The key of the `synced` change. No object has the key `/`: a slash only separates a namespace from a name.
     const key = change.type === 'synced' ? '/' : change.key;
     const waiting = this.#queue.peek(key);
     const merged = waiting === undefined ? change : mergeChanges(waiting, change);

@@ -22,7 +22,7 @@ export interface KubeClientsComponents {
   readonly logger?: Logger;
   /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Makes a span of each request, and sends it with the request. Default: no tracing. */
+  /** Creates a span for each request, and sends the span's context with the request. Default: no tracing. */
   readonly tracer?: Tracer;
   /** The environment of the process: proxies, `DISABLE_HTTP2`, and the environment of exec plugins. */
   readonly environment: Environment;
@@ -34,7 +34,7 @@ export interface KubeClientsComponents {
   readonly credentials?: CredentialSource;
 }
 
-/** A rate limit as in the kubelet's configuration. */
+/** A rate limit for the requests of one client, with the meaning of `kubeAPIQPS` and `kubeAPIBurst`. */
 export interface RateLimit {
   /** Requests per second. 0 or less: no limit. */
   readonly qps: number;
@@ -43,16 +43,16 @@ export interface RateLimit {
 
 export interface KubeClientsOptions {
   readonly connection: ConnectionConfig;
-  /** `kubeAPIQPS` and `kubeAPIBurst`. Default: 50 and 100. */
+  /** The rate limit of requests (`kubeAPIQPS` and `kubeAPIBurst`). Default: 50 and 100. */
   readonly requests?: RateLimit;
-  /** `eventRecordQPS` and `eventBurst`. Default: 50 and 100. */
+  /** The rate limit of events (`eventRecordQPS` and `eventBurst`). Default: 50 and 100. */
   readonly events?: RateLimit;
   /**
    * The timeout of a heartbeat, in milliseconds: `nodeStatusUpdateFrequency` or the lease duration, whichever is
    * shorter. A slower heartbeat would be useless. Default: 10,000.
    */
   readonly heartbeatTimeoutMs?: number;
-  /** Default: `node-agent`. */
+  /** The value of the header `User-Agent`. Default: `node-agent`. */
   readonly userAgent?: string;
 }
 
@@ -61,12 +61,13 @@ export type UserClients = Readonly<Record<'requests' | 'events' | 'heartbeats', 
 
 /**
  * The three clients of a node, as in upstream (`cmd/kubelet/app/server.go`): one for requests and watches, one for
- * events, one for node status and lease. Each has its own connections and rate limit, so that none delays another (N6).
+ * events, one for node status and lease. Each client has its own connections and rate limit, so that no client delays
+ * another (N6).
  */
 export class KubeClients implements AsyncDisposable {
   readonly requests: RestClient;
   readonly events: RestClient;
-  /** Has no rate limit. */
+  /** The client of node status and lease updates, without a rate limit. */
   readonly heartbeats: RestClient;
   readonly #transports: Readonly<Record<keyof UserClients, NodeTransport>>;
   readonly #client: (transport: HttpTransport, limiter: RateLimiter | undefined, timeoutMs?: number) => RestClient;
@@ -74,7 +75,7 @@ export class KubeClients implements AsyncDisposable {
   readonly #heartbeatTimeoutMs: number;
   #requestLimiter: RateLimiter | undefined;
 
-  /** Does no I/O. @throws KubeError `InvalidConfig` if the server or the proxy is not a URL */
+  /** Creates the clients without any I/O. @throws KubeError `InvalidConfig` if the server or the proxy is not a URL */
   constructor(components: KubeClientsComponents, options: KubeClientsOptions) {
     checkOptions('KubeClients', options, {
       connection: 'object',
@@ -128,8 +129,8 @@ export class KubeClients implements AsyncDisposable {
 
   /**
    * Returns clients that send their requests as another user over the same connections, with rate limits of their own.
-   * Thousands of users need no connections of their own this way. See {@link ImpersonatedUser} for the permission that
-   * the user of the connection needs.
+   * So thousands of users share the few connections of this object. See {@link ImpersonatedUser} for the permission
+   * that the user of the connection needs.
    */
   as(user: ImpersonatedUser, options: Pick<KubeClientsOptions, 'requests' | 'events'> = {}): UserClients {
     const { requests, events, heartbeats } = this.#transports;
@@ -141,14 +142,17 @@ export class KubeClients implements AsyncDisposable {
     };
   }
 
-  /** Changes the rate limit of {@link requests}. Requests that already wait keep their turn of the old limit. */
+  /**
+   * Changes the rate limit of {@link requests}. Requests that already wait for the old limit are sent when the old
+   * limit allows.
+   */
   setRequestRate(limit: RateLimit): void {
     this.#requestLimiter = limiterOf(limit, this.#clock);
   }
 
   /**
-   * Closes all connections, so that later requests open new ones. Upstream does this when heartbeats fail. Watches
-   * reconnect.
+   * Closes all connections, so that later requests open new ones. The Go kubelet does the same when heartbeats fail.
+   * Watches reconnect.
    */
   closeConnections(): void {
     for (const transport of Object.values(this.#transports)) transport.closeConnections();
@@ -160,7 +164,7 @@ export class KubeClients implements AsyncDisposable {
   }
 }
 
-/** `kubeAPIQPS` and `kubeAPIBurst`, `eventRecordQPS` and `eventBurst` of upstream's defaults. */
+/** Upstream's default of `kubeAPIQPS` and `eventRecordQPS`, and of `kubeAPIBurst` and `eventBurst`. */
 const DEFAULT_RATE: RateLimit = { qps: 50, burst: 100 };
 
 function limiterOf(limit: RateLimit | undefined, clock: Clock): RateLimiter | undefined {

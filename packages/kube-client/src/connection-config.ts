@@ -3,16 +3,19 @@ import { KubeError } from './errors.ts';
 /** A PEM text, or the path of a file that contains one and may change. */
 export type PemSource = { readonly data: string } | { readonly file: string };
 
-/** The address of an API server and how its certificate is verified. */
+/** The address of an API server and the options for verifying its certificate. */
 export interface ClusterConfig {
-  /** `https://host:port/prefix`, or `http://` without encryption. */
+  /** The server's URL: `https://host:port/prefix`, or `http://` without encryption. */
   readonly server: string;
-  /** Default: the certificate authorities of the system. */
+  /**
+   * The certificate authorities that the server's certificate is verified with. Default: the certificate authorities of
+   * the system.
+   */
   readonly ca?: PemSource;
   /** The name that the server's certificate must have. Default: the host of the URL. */
   readonly tlsServerName?: string;
   readonly skipTlsVerify?: boolean;
-  /** `http://`, `https://` or `socks5://`. Default: the proxy of the environment. */
+  /** The URL of a proxy: `http://`, `https://` or `socks5://`. Default: the proxy of the environment. */
   readonly proxyUrl?: string;
   /**
    * Cluster data for exec plugins that set `provideClusterInfo` (the extension `client.authentication.k8s.io/exec`).
@@ -26,7 +29,7 @@ export interface ExecConfig {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
-  /** Text for the error message if the program is not installed. */
+  /** Text that is appended to the error message if the program is not installed. */
   readonly installHint?: string;
   readonly provideClusterInfo: boolean;
 }
@@ -42,8 +45,8 @@ export interface UserConfig {
   readonly basic?: { readonly username: string; readonly password: string };
   readonly exec?: ExecConfig;
   /**
-   * A provider of @kubernetes/client-node (`oidc`, `gcp`, `azure`), which must be installed. Costs 90 MB of memory once
-   * used.
+   * A provider of @kubernetes/client-node (`oidc`, `gcp`, `azure`), which must be installed. Loading the package costs
+   * 90 MB of memory.
    */
   readonly authProvider?: { readonly name: string; readonly config: Readonly<Record<string, unknown>> };
   readonly impersonate?: {
@@ -99,7 +102,7 @@ export interface ClientNodeKubeConfig {
 
 /**
  * Converts a `KubeConfig` of @kubernetes/client-node, for programs that already have one.
- * @throws KubeError `InvalidConfig` if it has no current cluster or its exec plugin is invalid
+ * @throws KubeError `InvalidConfig` if `kubeConfig` has no current cluster or its exec plugin is invalid
  */
 export function connectionOfKubeConfig(kubeConfig: ClientNodeKubeConfig): ConnectionConfig {
   const cluster = kubeConfig.getCurrentCluster();
@@ -143,7 +146,7 @@ function userOfClientNode(user: ClientNodeUser, authProvider: unknown): UserConf
   };
 }
 
-/** Parses an `exec` section. @throws KubeError `InvalidConfig` */
+/** Parses the `exec` section of a kubeconfig user. @throws KubeError `InvalidConfig` */
 export function parseExec(value: unknown, file: string, path: string): ExecConfig {
   const exec = record(value);
   const { apiVersion, command, interactiveMode, installHint } = exec;

@@ -5,9 +5,12 @@ import type { HttpRequest, HttpResponse } from './transport.ts';
 export interface ConnectionPool {
   /** @param headers the headers of the request and of the credentials */
   send(request: HttpRequest, headers: OutgoingHttpHeaders, signal: AbortSignal | undefined): Promise<HttpResponse>;
-  /** The number of open streams (responses without an end, such as watches). */
+  /** The number of open streams (responses that last until one side ends them, such as watches). */
   readonly streams: number;
-  /** Ends streams with `ConnectionReplaced`. Other requests complete; then their connections close. */
+  /**
+   * Ends open streams with the error `ConnectionReplaced`. Other requests complete, and each connection closes when it
+   * is idle.
+   */
   retire(why: string): void;
   /** Ends all requests and connections immediately. */
   destroy(why: string): void;

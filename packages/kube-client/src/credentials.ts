@@ -8,7 +8,7 @@ import { ExecCredentials, type ExecRunner } from './exec-credentials.ts';
 import type { Environment } from './proxy.ts';
 import { type CredentialFiles, ReloadingFile } from './reloading-file.ts';
 
-/** The PEM texts with which TLS connections are made. */
+/** The CA, client certificate and key of TLS connections, in PEM. */
 export interface TlsMaterial {
   readonly ca: string | undefined;
   readonly cert: string | undefined;
@@ -17,19 +17,19 @@ export interface TlsMaterial {
 
 /** The credentials for requests at one point in time. */
 export interface Credentials {
-  /** The same object is returned until the CA, certificate or key changes. */
+  /** The TLS part of the credentials. The value stays the same object until the CA, certificate or key changes. */
   readonly tls: TlsMaterial;
-  /** Header names in lower case. */
+  /** Headers to add to each request, with names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
 }
 
 /** Supplies a transport with credentials: before each request, and periodically during long streams. */
 export interface CredentialSource {
-  /** @throws KubeError `CredentialsUnavailable` */
+  /** Returns the credentials to use now. @throws KubeError `CredentialsUnavailable` */
   current(signal?: AbortSignal): Promise<Credentials>;
   /**
-   * Reports that the server rejected these credentials (401). Credentials that can be obtained again are obtained
-   * again.
+   * Reports that the server rejected these credentials (401). The next request reads a token file or runs an exec
+   * plugin again.
    */
   reject(credentials: Credentials): void;
 }
@@ -48,11 +48,15 @@ export interface CredentialComponents {
 }
 
 /**
- * How often files are checked for changes, in milliseconds. The kubelet checks its certificate for rotation as often.
+ * How often credential files are checked for changes, in milliseconds. The Go kubelet checks its certificate at this
+ * interval too.
  */
 const FILE_PERIOD_MS = 10_000;
 
-/** The timeout for reading files, running a plugin or calling a provider, in milliseconds. All requests wait for it. */
+/**
+ * The timeout for reading files, running a plugin or calling a provider, in milliseconds. Requests wait until the
+ * credentials are read.
+ */
 const READ_TIMEOUT_MS = 60_000;
 
 /**
@@ -72,7 +76,7 @@ export class ConfiguredCredentials implements CredentialSource {
   readonly #provider: AuthProvider | undefined;
   readonly #fixedHeaders: Readonly<Record<string, string | readonly string[]>>;
   readonly #oneAtATime = new KeyedMutex<'current'>();
-  /** The server for which the missing credentials have not been logged yet. */
+  /** The host of a server whose URL is not https, until the warning that it gets no credentials has been logged. */
   #unprotectedServer: string | undefined;
   #last: Credentials | undefined;
   #complained = false;
@@ -85,7 +89,7 @@ export class ConfiguredCredentials implements CredentialSource {
     if (user !== connection.user) this.#unprotectedServer = URL.parse(cluster.server)?.host ?? '';
     const components = withDefaults(given);
     const { fs, clock, logger } = components;
-    // A file with both certificate and key is read once, so that both have the same version.
+    // Each path gets one reader, so that a certificate and a key in the same file always have the same version.
     const files = new Map<string, ReloadingFile>();
     const read = (source: PemSource): ReloadingFile | string => {
       if ('data' in source) return source.data;
@@ -111,12 +115,13 @@ export class ConfiguredCredentials implements CredentialSource {
 
   async current(signal?: AbortSignal): Promise<Credentials> {
     signal?.throwIfAborted();
-    // Every request passes here, and reading costs as much CPU time as a fifth of a request even if nothing is read.
+    // The freshness check runs for every request. Without this check, reading credentials costs a fifth of a request's
+    // CPU time even if no file has changed.
     if (this.#last !== undefined && this.#isFresh()) return this.#last;
     return await this.#oneAtATime.run('current', async () => await this.#current(signal), signal);
   }
 
-  /** Returns whether nothing can have changed since the credentials were last read. */
+  /** Reports whether the credentials of the last read may be used without checking any file, plugin or provider. */
   #isFresh(): boolean {
     if (this.#exec !== undefined || this.#provider !== undefined) return false;
     const nowMs = this.#clock.monotonic();
@@ -188,9 +193,10 @@ function reader(source: ReloadingFile | string | undefined): () => Promise<strin
 }
 
 /**
- * Returns the user whose credentials a server may get. A server without TLS gets none, as in client-go, which reads
- * credentials only for a TLS transport (`tools/clientcmd/client_config.go: ClientConfig`): tokens and passwords would be
- * readable on the network. Impersonation names a user and holds no secret, so it is kept, as in client-go.
+ * Returns the user whose credentials a server may get. A server without TLS gets no credentials, as in client-go, which
+ * reads credentials only for a TLS transport (`tools/clientcmd/client_config.go: ClientConfig`): tokens and passwords
+ * would be readable on the network. Impersonation headers are kept, as in client-go, because they name a user but hold
+ * no secret.
  */
 function userFor({ cluster, user }: ConnectionConfig): UserConfig {
   if (URL.parse(cluster.server)?.protocol === 'https:') return user;

@@ -2,7 +2,10 @@ import { type Clock, withTimeout } from '@node-agent/async';
 import { errorCode } from '@node-agent/host';
 import { systemErrorOf } from './system-errors.ts';
 
-/** The timeout for connecting, including the proxy and the TLS handshake, in milliseconds (client-go's dialer). */
+/**
+ * The timeout for connecting, including the proxy and the TLS handshake, in milliseconds (the value of client-go's
+ * dialer).
+ */
 const DIAL_TIMEOUT_MS = 30_000;
 
 /**

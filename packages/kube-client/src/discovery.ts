@@ -21,7 +21,7 @@ export class Discovery {
     this.#client = components.client;
   }
 
-  /** @throws KubeError */
+  /** Returns the server's version. @throws KubeError */
   async serverVersion(signal?: AbortSignal): Promise<ServerVersion> {
     const version = await this.#client.getPath('/version', signal);
     const { gitVersion, major, minor } = isRecord(version) ? version : {};

@@ -1,6 +1,6 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** Why the API server rejected or failed a request (`metav1.StatusReason`). `Unknown` if it gave no reason. */
+/** Why the API server rejected or failed a request (`metav1.StatusReason`). `Unknown` if the server gave no reason. */
 export type StatusReason =
   | 'Unknown'
   | 'Unauthorized'
@@ -105,7 +105,7 @@ export class KubeError extends Error {
 
   override readonly name = 'KubeError';
   readonly code: KubeErrorCode;
-  /** The HTTP status. `undefined` if there was no response. */
+  /** The HTTP status. The status is `undefined` if there was no response. */
   readonly httpStatus: number | undefined;
   readonly details: StatusDetails | undefined;
   /**
@@ -146,14 +146,14 @@ function codeOf(error: Error): KubeErrorCode {
   return /^(E[A-Z]+|ERR_[A-Z0-9_]+|[A-Z][A-Z0-9_]+)$/.test(error.code) ? 'ConnectionFailed' : 'Unknown';
 }
 
-/** Returns whether a string is a reason that this client knows. */
+/** Reports whether a value is a `StatusReason` that this client knows. */
 export function isStatusReason(reason: unknown): reason is StatusReason {
   return typeof reason === 'string' && Object.hasOwn(STATUS_REASONS, reason);
 }
 
 /**
- * Returns whether the server reports that it does not have the requested resource version yet, or lost it. Repeating
- * the same request does not help.
+ * Reports whether the error says that the requested resource version is newer than the server's: the server does not
+ * have the version yet, or lost it. Repeating the same request does not help.
  */
 export function isTooLargeVersion({ code, message, details }: KubeError): boolean {
   if (details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge')) return true;

@@ -25,7 +25,10 @@ export interface PluginCredentials {
   readonly token: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
-  /** Wall clock, milliseconds since the epoch. `undefined`: valid until the process exits. */
+  /**
+   * The time at which the credentials expire, in milliseconds since the epoch. If `undefined`, the credentials are
+   * valid until this process exits.
+   */
   readonly expiresAtMs: number | undefined;
 }
 
@@ -105,7 +108,10 @@ export class ExecCredentials {
   }
 }
 
-/** A longer YAML text is rejected, because parsing it would block the process for seconds. JSON may be longer. */
+/**
+ * The longest YAML text that is parsed, in characters. A longer YAML text is rejected, because parsing it would block
+ * the process for seconds. JSON may be longer.
+ */
 const MAX_YAML_LENGTH = 65_536;
 
 /**
@@ -127,12 +133,13 @@ async function credentialOf(stdout: string): Promise<Readonly<Record<string, unk
       value = undefined;
     }
     if (typeof value === 'object' && value !== null) return record(value);
-    // The output may contain a secret, and the parser's message quotes it. The error contains neither (W4).
+    // The output may contain a secret, and the parser's message quotes it. So the error quotes neither the output nor
+    // the parser's message (W4).
     throw unavailable('exec: the plugin did not print JSON or YAML');
   }
 }
 
-/** @throws KubeError `CredentialsUnavailable` */
+/** Checks the parsed output of a plugin and returns its credentials. @throws KubeError `CredentialsUnavailable` */
 function parseExecCredential(parsed: Readonly<Record<string, unknown>>, apiVersion: string): PluginCredentials {
   if (parsed.kind !== 'ExecCredential' || parsed.apiVersion !== apiVersion) {
     const got = `${String(parsed.apiVersion)}, ${String(parsed.kind)}`;

@@ -8,7 +8,7 @@ import { http } from './node-http.ts';
 import { systemErrorOf, toError } from './system-errors.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 
-/** Methods that may be sent again if the server turns out to have closed a kept connection. */
+/** Methods whose request is repeated if the server had already closed the kept connection on which it was sent. */
 const REPEATABLE = new Set(['GET', 'PUT', 'DELETE']);
 
 /**
@@ -17,21 +17,23 @@ const REPEATABLE = new Set(['GET', 'PUT', 'DELETE']);
  */
 const KEEP_ALIVE_MS = 30_000;
 
-/** The host to connect to and the prefix of request paths. If a proxy forwards requests, the prefix is a whole URL. */
+/**
+ * The host to connect to and the prefix of request paths. If a proxy forwards requests, `pathPrefix` is a whole URL.
+ */
 export interface Http1Target {
   readonly secure: boolean;
   readonly host: string;
   readonly port: number;
   readonly pathPrefix: string;
-  /** The header `Host`. */
+  /** The value of the header `Host`. */
   readonly authority: string;
 }
 
-/** HTTP/1.1: one connection per request in progress, kept for later requests. */
+/** Sends requests over HTTP/1.1: each request in progress has its own connection, which is kept for later requests. */
 export class Http1Pool implements ConnectionPool {
   readonly #agent: Agent;
   readonly #target: Http1Target;
-  /** One function per open stream; it ends the stream. */
+  /** For each open stream, a function that ends the stream with an error. */
   readonly #streams = new Set<(error: Error) => void>();
 
   constructor(agent: Agent, target: Http1Target) {
@@ -89,7 +91,8 @@ export class Http1Pool implements ConnectionPool {
       reject(signal?.aborted ? signal.reason : error);
     };
     const onAbort = (): void => end(toError(signal?.reason));
-    // Node.js sets keep-alive only on sockets that are idle in the pool, which a watch's socket rarely is.
+    // Set here, because Node.js enables keep-alive only on sockets that are idle in the pool, and a watch's socket
+    // rarely is.
     outgoing.on('socket', (socket) => void socket.setKeepAlive(true, KEEP_ALIVE_MS));
     outgoing.on('error', (error) => reject(signal?.aborted ? signal.reason : error));
     outgoing.on('response', (message) => {
@@ -115,7 +118,7 @@ export class Http1Pool implements ConnectionPool {
   }
 }
 
-/** Yields the bytes of a response. After an abort, it throws the signal's reason. */
+/** Yields the bytes of a response. After an abort, the iterator throws the signal's reason. */
 async function* bodyOf(
   incoming: IncomingMessage,
   signal: AbortSignal | undefined,

@@ -3,10 +3,10 @@ import type { Http2Connection } from './http2-connection.ts';
 import { type BodyText, responseTooLong, textOf } from './lines.ts';
 import { systemErrorOf } from './system-errors.ts';
 
-/** The events after which the body is read again. */
+/** The stream events after which the body's iterator tries to read again. */
 const BODY_EVENTS = ['readable', 'end', 'error', 'close'] as const;
 
-/** The body of a response over HTTP/2. It may be read once: in chunks, or as a whole. */
+/** The body of a response over HTTP/2. The body can be read only once: in chunks, or as a whole. */
 export class Http2Body implements AsyncIterable<Uint8Array> {
   readonly #stream: ClientHttp2Stream;
   readonly #connection: Http2Connection;
@@ -18,10 +18,10 @@ export class Http2Body implements AsyncIterable<Uint8Array> {
     this.#signal = signal;
   }
 
-  /** Yields the bytes. @throws the signal's reason; the stream's error */
+  /** Yields the bytes of the body in chunks. @throws the signal's reason; the stream's error */
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
     const stream = this.#stream;
-    // The stream's own iterator adds a dozen listeners, although most responses arrive in one piece.
+    // The stream's own iterator is not used: it adds a dozen listeners, although most responses arrive in one piece.
     let wake: () => void = () => {};
     const onEvent = (): void => wake();
     for (const event of BODY_EVENTS) stream.on(event, onEvent);
@@ -45,7 +45,7 @@ export class Http2Body implements AsyncIterable<Uint8Array> {
   }
 
   /**
-   * Returns the whole body. Takes a third of the CPU time of the iterator.
+   * Returns the whole body. Reading the body as a whole takes a third of the CPU time of the iterator.
    * @throws as the iterator, and KubeError `InvalidResponse` if the body is longer than `maxBytes`
    */
   text(maxBytes: number): Promise<BodyText> {
@@ -74,7 +74,9 @@ export class Http2Body implements AsyncIterable<Uint8Array> {
     });
   }
 
-  /** Returns whether the body was read to its end. A stream that was cut off may end without an error. */
+  /**
+   * Reports whether the body was read to its end. Needed because a stream that was cut off may end without an error.
+   */
   #isComplete(): boolean {
     const { errored, rstCode, readableEnded } = this.#stream;
     return !this.#signal?.aborted && errored === null && rstCode === 0 && readableEnded;

@@ -17,9 +17,12 @@ const READ_IDLE_MS = 30_000;
  * (HTTP2_PING_TIMEOUT_SECONDS).
  */
 const PING_TIMEOUT_MS = 15_000;
-/** A connection that was idle this long is not used again, in milliseconds: a middlebox may have dropped its state. */
+/**
+ * How long a connection may be idle before it is no longer used, in milliseconds: a middlebox may have dropped its
+ * state.
+ */
 const IDLE_MS = 90_000;
-/** The limit of streams until the server has sent its settings. */
+/** The number of streams that one connection may have before the server has sent its settings. */
 const STREAMS_BEFORE_SETTINGS = 100;
 /** Flow-control windows for received data, per stream and per connection, in bytes. */
 const STREAM_WINDOW_BYTES = 1 << 20;
@@ -40,7 +43,7 @@ export class Http2Connection {
   #draining = false;
   #timer: Timer | undefined;
   #lastReadAtMs: number;
-  /** When the number of streams last changed from or to 0. */
+  /** The time when the number of streams last changed from or to 0, or when a stream last closed. */
   #lastUsedAtMs: number;
 
   private constructor(clock: Clock, server: ServerAddress, session: ClientHttp2Session) {
@@ -49,7 +52,7 @@ export class Http2Connection {
     this.#session = session;
     this.#lastReadAtMs = clock.monotonic();
     this.#lastUsedAtMs = this.#lastReadAtMs;
-    // A connection failure also fails each of its streams and is reported there.
+    // Ignored here: a connection failure also fails each of the connection's streams, and the stream reports it.
     session.on('error', () => {});
     session.on('close', () => this.#stopWatching());
     session.unref();
@@ -64,13 +67,13 @@ export class Http2Connection {
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     });
     session.once('connect', () => {
-      // The event comes one turn later; the session may have been destroyed in between.
+      // The event comes one turn after the connection is made; the session may have been destroyed in between.
       if (!session.destroyed) session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     });
     return new Http2Connection(clock, server, session);
   }
 
-  /** When data was last received from the peer, on the monotonic clock. */
+  /** The time when data was last received from the peer, on the monotonic clock in milliseconds. */
   get lastReadAtMs(): number {
     return this.#lastReadAtMs;
   }
@@ -124,8 +127,8 @@ export class Http2Connection {
   }
 
   /**
-   * Returns whether the server is certain not to have processed a failed request, so that it may be repeated whatever
-   * its method.
+   * Reports whether the server certainly did not process a failed request. Such a request may be repeated whatever its
+   * method.
    */
   wasRefused(stream: ClientHttp2Stream, error: unknown): boolean {
     if (stream.rstCode === REFUSED_STREAM) return true;

@@ -9,12 +9,15 @@ import type { Http2Connection } from './http2-connection.ts';
 import { toError } from './system-errors.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 
-/** HTTP/2: all requests and watches share one connection, or more if the server's limit of streams requires it. */
+/**
+ * Sends requests over HTTP/2: all requests and watches share one connection. More connections are opened if the
+ * server's limit of streams requires them.
+ */
 export class Http2Pool implements ConnectionPool {
   readonly #clock: Clock;
   readonly #connect: () => Promise<Http2Connection>;
   readonly #connections = new Set<Http2Connection>();
-  /** One function per open stream; it ends the stream. */
+  /** For each open stream, a function that ends the stream with an error. */
   readonly #streams = new Set<(error: Error) => void>();
   #dialing: Promise<Http2Connection> | undefined;
   #ended: 'retired' | 'destroyed' | undefined;
@@ -46,7 +49,8 @@ export class Http2Pool implements ConnectionPool {
       try {
         return await this.#answer(request, stream, connection, signal);
       } catch (error) {
-        // The server may have vanished: later requests should not wait on the same connection.
+        // Nothing was received since the aborted request began, so the server may have vanished. Later requests use
+        // another connection.
         if (signal?.aborted && connection.lastReadAtMs < startedAtMs) connection.drain();
         if (!first || signal?.aborted || !connection.wasRefused(stream, error)) throw error;
       }
@@ -105,7 +109,8 @@ export class Http2Pool implements ConnectionPool {
   ): Promise<HttpResponse> {
     const end = (error: Error): void => void stream.destroy(error);
     const onAbort = (): void => end(toError(signal?.reason));
-    // Without `once`, which costs a fifth of the CPU time of adding and removing: a signal is aborted once.
+    // The option `once` would cost a fifth of the CPU time of adding and removing, and a signal is aborted only once
+    // anyway.
     signal?.addEventListener('abort', onAbort);
     if (request.stream) this.#streams.add(end);
     return new Promise<HttpResponse>((resolve, reject) => {
@@ -115,7 +120,8 @@ export class Http2Pool implements ConnectionPool {
         connection.closed();
         signal?.removeEventListener('abort', onAbort);
         this.#streams.delete(end);
-        // Creating an error is expensive, and most streams close without one.
+        // An error is created only if it is needed: creating one is expensive, and most streams close without a
+        // failure.
         if (!isAnswered) reject(broken(stream));
       });
       stream.on('response', (headers) => {

@@ -1,10 +1,10 @@
 import type { HttpTransport } from './transport.ts';
 
-/** A user as whom requests are sent. */
+/** The user in whose name the API server handles requests (impersonation). */
 export interface ImpersonatedUser {
-  /** For example `system:node:worker-1`. */
+  /** The name of the user, for example `system:node:worker-1`. */
   readonly user: string;
-  /** The only group besides `system:authenticated`, which the API server adds. Default: none. */
+  /** A group of the user. The API server adds `system:authenticated`. Default: none. */
   readonly group?: string;
 }
 

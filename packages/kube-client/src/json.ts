@@ -1,6 +1,9 @@
 import { KubeError } from './errors.ts';
 
-/** `JSON.rawJSON` and the source text for revivers are newer than the language level of the compiler. */
+/**
+ * The JSON features that the compiler's language level does not have yet: `JSON.rawJSON`, and the source text for
+ * revivers.
+ */
 interface JsonWithSource {
   rawJSON(text: string): unknown;
   parse(
@@ -12,8 +15,8 @@ interface JsonWithSource {
 const json = JSON as unknown as JsonWithSource;
 
 /**
- * Matches 16 digits after a character that can precede a number: 2^53 has 16 digits. A match inside a string only makes
- * parsing slower.
+ * Matches an integer that may be beyond 2^53, which has 16 digits: 16 digits after a character that can precede a
+ * number. A match inside a string only makes parsing slower.
  */
 const LONG_INTEGER = /[:,[\s]-?\d{16}/;
 
@@ -28,8 +31,8 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * Parses JSON of objects that are only read and not written back. Each integer is a number, as in the types; beyond
- * 2^53 it is rounded.
+ * Parses JSON of objects that are only read and not written back. Each integer becomes a number, as the types say; an
+ * integer beyond 2^53 is rounded.
  * @throws as {@link parseJson}
  */
 export function parseObjects(text: string): unknown {

@@ -35,7 +35,7 @@ export async function loadKubeconfig(
   }
   const { LineCounter, parseDocument } = await import('@node-agent/yaml');
   const lineCounter = new LineCounter();
-  // Pretty errors quote the file, which contains secrets.
+  // `prettyErrors` is off, because pretty errors quote the file, which contains secrets.
   const document = parseDocument(text, { version: '1.1', uniqueKeys: true, lineCounter, prettyErrors: false });
   const [error] = document.errors;
   if (error !== undefined) {
@@ -52,7 +52,7 @@ export async function loadKubeconfig(
   return connectionOf(kubeconfig, path, context);
 }
 
-/** Parse errors whose messages quote the text, which may be a secret (W4). */
+/** The codes of parse errors whose messages quote the file's text, which may be a secret (W4). */
 const QUOTING: ReadonlySet<string> = new Set([
   'BAD_ALIAS',
   'BAD_COLLECTION_TYPE',
@@ -178,7 +178,7 @@ function userOf(user: Fields, file: string, path: string): UserConfig {
   };
 }
 
-/** Reads `<name>-data` in base64, or the file `<name>`. */
+/** Returns the content of the field `<name>-data`, which is base64, or otherwise the path in the field `<name>`. */
 function source(fields: Fields, name: string, file: string, path: string): PemSource | undefined {
   const data = text(fields, `${name}-data`, file, path);
   return pem(data, relative(text(fields, name, file, path), file));
@@ -197,14 +197,17 @@ function text(fields: Fields, name: string, file: string, path: string): string 
 }
 
 /**
- * Resolves a path against the directory of the kubeconfig. The result is absolute: it stays valid in another file, and
- * a command such as `./login` is not looked up in PATH, because its path still has a slash.
+ * Resolves a path against the directory of the kubeconfig. The result is absolute, so it stays valid if it is written
+ * to another file. A command such as `./login` keeps a slash and so is not looked up in PATH.
  */
 function relative(path: string | undefined, file: string): string | undefined {
   return path === undefined || isAbsolute(path) ? path : resolve(dirname(file), path);
 }
 
-/** A bare command name is looked up in PATH. A name with a slash is relative to the kubeconfig. */
+/**
+ * Resolves the command of an exec plugin: a bare name stays as it is, to be looked up in PATH; a name with a slash is
+ * relative to the kubeconfig.
+ */
 function commandPath(command: string, file: string): string {
   return command.includes('/') ? (relative(command, file) ?? command) : command;
 }

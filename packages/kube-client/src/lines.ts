@@ -26,7 +26,7 @@ export async function* lines(
       if (line !== '') yield line;
     }
     if (start >= chunk.length) continue;
-    // The rest is copied: a slice would keep the socket's whole buffer alive while the watch is quiet.
+    // The incomplete last line is copied: a slice would keep the socket's whole buffer alive while the watch is quiet.
     pieces.push(new Uint8Array(chunk.subarray(start)));
     sizeBytes += chunk.length - start;
     if (sizeBytes > maxBytes) throw tooLong(`a line of the response is longer than ${maxBytes} bytes`);
@@ -44,18 +44,18 @@ function whole(pieces: readonly Uint8Array[]): Buffer {
   return Buffer.from(first.buffer, first.byteOffset, first.byteLength);
 }
 
-/** A whole body. */
+/** The text of a whole response body, and the body's size on the wire. */
 export interface BodyText {
   readonly text: string;
   readonly sizeBytes: number;
 }
 
-/** A body that reads itself as a whole, at less cost than in chunks. */
+/** A response body that can be read in one call, which costs less than reading it in chunks. */
 interface WholeBody {
   text(maxBytes: number): Promise<BodyText>;
 }
 
-/** Reads a whole body as text. @throws KubeError `InvalidResponse` if it is longer than `maxBytes` */
+/** Reads a whole body as text. @throws KubeError `InvalidResponse` if the body is longer than `maxBytes` */
 export function readText(chunks: AsyncIterable<Uint8Array> | WholeBody, maxBytes: number): Promise<BodyText> {
   return 'text' in chunks ? chunks.text(maxBytes) : readChunks(chunks, maxBytes);
 }

@@ -3,7 +3,7 @@ import type { Counter, Histogram, Metrics } from '@node-agent/telemetry';
 const DURATION_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 const SIZE_BUCKETS = [64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216];
 
-/** The metrics of every Kubernetes client (`component-base/metrics/prometheus/restclient/metrics.go`). */
+/** The metrics that every Kubernetes client in Go has (`component-base/metrics/prometheus/restclient/metrics.go`). */
 export interface RestClientMetrics {
   readonly requests: Counter<'code' | 'method' | 'host'>;
   readonly retries: Counter<'code' | 'verb' | 'host'>;
@@ -13,7 +13,7 @@ export interface RestClientMetrics {
   readonly responseSize: Histogram<'verb' | 'host'>;
 }
 
-/** Registers the metrics. Clients with the same registry share them. */
+/** Registers the metrics. Clients with the same registry share the metrics. */
 export function restClientMetrics(metrics: Metrics): RestClientMetrics {
   const perVerb = ['verb', 'host'] as const;
   return {

@@ -10,7 +10,9 @@ import { systemErrorOf } from './system-errors.ts';
 import type { TlsDialer } from './tls-dialer.ts';
 import type { HttpRequest, HttpResponse } from './transport.ts';
 
-/** Uses HTTP/2 if the server supports it, otherwise HTTP/1.1. The first connection decides (ALPN). */
+/**
+ * Uses HTTP/2 if the server supports it, otherwise HTTP/1.1. The protocol is negotiated by the first connection (ALPN).
+ */
 export class NegotiatedPool implements ConnectionPool {
   readonly #clock: Clock;
   readonly #dialer: TlsDialer;
@@ -44,7 +46,7 @@ export class NegotiatedPool implements ConnectionPool {
 
   destroy(why: string): void {
     this.#ended = { why, atOnce: true };
-    // Also aborts a connection attempt in progress, which a silent server or proxy could delay.
+    // Also aborts a connection attempt in progress, because a silent server or proxy could make it last long.
     this.#end.abort(new KubeError({ code: 'ConnectionReplaced', message: why }));
     this.#pool?.destroy(why);
   }
@@ -58,8 +60,8 @@ export class NegotiatedPool implements ConnectionPool {
       } else {
         this.#pool = new Http1Pool(tlsAgent(this.#dialer, socket), { secure: true, ...this.#dialer.server });
       }
-      // The pool may have been ended while the first connection was made. After `retire`, requests that wait for the
-      // connection still get their responses.
+      // `retire` or `destroy` may have been called while the first connection was made. After `retire`, requests that
+      // wait for the connection still get their responses.
       if (this.#ended?.atOnce) this.#pool.destroy(this.#ended.why);
       else if (this.#ended !== undefined) this.#pool.retire(this.#ended.why);
       return this.#pool;
@@ -73,7 +75,7 @@ export class NegotiatedPool implements ConnectionPool {
     const socket = await this.#dialer.dial(this.#protocols, this.#end.signal);
     if (socket.alpnProtocol === 'h2') return await Http2Connection.over(this.#clock, this.#dialer.server, socket);
     socket.destroy();
-    // Another server responds now: the next request negotiates its protocol.
+    // The server has changed its protocol, so the next request negotiates again.
     this.#pool = undefined;
     this.#choosing = undefined;
     throw systemErrorOf('ECONNRESET', 'the server no longer speaks HTTP/2');

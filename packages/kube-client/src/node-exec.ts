@@ -1,7 +1,7 @@
 import { runProgram } from '@node-agent/host';
 import type { ExecRunner } from './exec-credentials.ts';
 
-/** A program that writes more to stdout is killed: credentials are small. */
+/** The length of stdout beyond which a program is killed, in characters. Credentials are much smaller. */
 const MAX_STDOUT_LENGTH = 1 << 20;
 
 /** Runs programs as child processes without input. Their stderr is kept for error messages. */

@@ -12,8 +12,8 @@ import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 import { proxyAuthorization } from './tunnel.ts';
 
 /**
- * How often the credentials are checked while a stream is open, in milliseconds
- * (`pkg/kubelet/certificate/transport.go`).
+ * How often the credentials are checked while a stream is open, in milliseconds (the interval of
+ * `pkg/kubelet/certificate/transport.go`).
  */
 const CREDENTIAL_PERIOD_MS = 10_000;
 
@@ -26,9 +26,9 @@ export interface NodeTransportComponents {
 }
 
 export interface NodeTransportOptions {
-  /** `https://host:port`, with a path if the API is below one. */
+  /** The server's URL: `https://host:port`, with a path if the API is served below one. */
   readonly server: string;
-  /** The name in the server's certificate. Default: the host. */
+  /** The name that the server's certificate must have. Default: the host of `server`. */
   readonly tlsServerName?: string;
   readonly skipTlsVerify?: boolean;
   readonly proxy?: URL | undefined;
@@ -37,16 +37,19 @@ export interface NodeTransportOptions {
 }
 
 /**
- * Sends requests over HTTP/2 and one connection if the server supports it, so that a hundred watches do not need a
- * hundred connections; otherwise over HTTP/1.1 with kept connections. When the client certificate or the CA changes,
- * new requests use new connections; streams end with `ConnectionReplaced`, and other requests complete.
+ * Sends requests over HTTP/2 if the server supports it, so that a hundred watches share one connection. Otherwise sends
+ * them over HTTP/1.1 with kept connections. When the client certificate or the CA changes, new requests use new
+ * connections. Open streams end with `ConnectionReplaced`; other requests in progress complete.
  */
 export class NodeTransport implements HttpTransport, AsyncDisposable {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #credentials: CredentialSource;
   readonly #server: URL;
-  /** Known in advance, because a `URL` cuts its parts out of its text at each access. */
+  /**
+   * Whether the server's URL is https. Stored, because a `URL` parses its text again at each access to one of its
+   * parts.
+   */
   readonly #isTls: boolean;
   readonly #serverTls: ServerTls;
   readonly #proxy: URL | undefined;
@@ -56,8 +59,7 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
   #isDisposed = false;
 
   /**
-   * @throws KubeError `InvalidConfig` if the server is not a URL; OptionsError naming the component or option that is
-   * wrong
+   * @throws KubeError `InvalidConfig` if `server` is not a URL; OptionsError that names the invalid component or option
    */
   constructor(components: NodeTransportComponents, options: NodeTransportOptions) {
     checkOptions('NodeTransport', options, {
@@ -133,8 +135,8 @@ export class NodeTransport implements HttpTransport, AsyncDisposable {
   }
 
   /**
-   * An HTTP proxy forwards requests for an `http://` server and gets their whole URLs. A SOCKS proxy tunnels
-   * connections to the server.
+   * Returns the pool for an `http://` server. An HTTP proxy forwards requests and gets their whole URLs; a SOCKS proxy
+   * tunnels connections to the server.
    */
   #plainPool(): ConnectionPool {
     const proxy = this.#proxy;

@@ -5,7 +5,7 @@ import type { ObjectList } from './rest-client.ts';
 /** The number of objects per page (client-go's `pager`). */
 const PAGE_SIZE = 500;
 
-/** A whole collection, and whether the server returned it in pages. */
+/** The objects of a whole collection, and whether the server returned them in pages. */
 export interface WholeList<T> extends Omit<ObjectList<T>, 'continue'> {
   readonly paginated: boolean;
 }

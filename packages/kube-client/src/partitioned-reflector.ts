@@ -14,8 +14,9 @@ export interface PartitionedReflectorOptions<T> extends SharedReflectorOptions<T
 
 /**
  * Splits one watched collection among many readers, such as the pods of a cluster among the kubelets of one process.
- * Each reader sees only the objects of its partition. An object is kept once, however many readers there are, and an
- * object that moves to another partition is deleted for the first reader and new for the second.
+ * Each reader sees only the objects of its partition. Each object is in memory only once, however many readers there
+ * are. If an object moves to another partition, the reader of the old partition sees a deletion and the reader of the
+ * new one a new object.
  */
 export class PartitionedReflector<T extends KubeObject> {
   readonly #shared: SharedReflector<T>;
@@ -24,7 +25,7 @@ export class PartitionedReflector<T extends KubeObject> {
   readonly #partitions = new Map<string, Partition<T>>();
   readonly #startOnce = new StartOnce('PartitionedReflector');
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError that names the invalid component or option */
   constructor(components: ReflectorComponents, options: PartitionedReflectorOptions<T>) {
     checkOptions('PartitionedReflector', options, {
       ...REFLECTOR_OPTIONS,
@@ -39,8 +40,8 @@ export class PartitionedReflector<T extends KubeObject> {
 
   /**
    * Returns a view of one partition for one reader. The view receives objects from now on until the signal of its
-   * `start` is aborted; then the partition may be requested again.
-   * @throws Error if the partition has a reader
+   * `start` is aborted; then another reader may request the partition.
+   * @throws Error if the partition already has a reader
    */
   partition(name: string): WatchedObjects<T> {
     if (this.#partitions.has(name)) throw new Error(`partition ${name}: has a reader already`);

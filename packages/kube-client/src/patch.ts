@@ -19,7 +19,8 @@ const CONTENT_TYPES = {
   strategic: 'application/strategic-merge-patch+json',
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
-  // JSON is valid YAML. All servers accept this media type, while some do not know `apply-patch+json`.
+  // The JSON body is sent as YAML, because JSON is valid YAML: all servers accept this media type, while some do not
+  // know `apply-patch+json`.
   apply: 'application/apply-patch+yaml',
 } as const satisfies Record<Patch['type'], string>;
 

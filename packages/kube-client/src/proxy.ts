@@ -14,8 +14,8 @@ export function proxyUrlProblem(proxyUrl: string): string | undefined {
 
 /**
  * Returns the proxy for a server: `proxyUrl` of the cluster, otherwise the proxy of `HTTPS_PROXY`, `HTTP_PROXY` and
- * `NO_PROXY` (in either case), as Go's `http.ProxyFromEnvironment` reads them. `undefined`: no proxy. Loopback
- * addresses never use the environment's proxy.
+ * `NO_PROXY` (in either case), as Go's `http.ProxyFromEnvironment` reads them. Returns `undefined` if no proxy is used.
+ * Loopback addresses never use the environment's proxy.
  */
 export function proxyFor(server: URL, proxyUrl: string | undefined, environment: Environment): URL | undefined {
   if (proxyUrl !== undefined) return new URL(proxyUrl);

@@ -3,14 +3,14 @@ export type ResourceVersionMatch = 'NotOlderThan' | 'Exact';
 
 /** The options of a list request. */
 export interface ListOptions {
-  /** Default: all namespaces. */
+  /** The namespace of the objects. Default: all namespaces. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
-  /** For example `spec.nodeName=a`; see {@link fieldSelector}. */
+  /** A field selector, for example `spec.nodeName=a`; see {@link fieldSelector}. */
   readonly fieldSelector?: string | undefined;
   /**
-   * Empty or absent: the newest version. `0`: any version. Otherwise this version or newer, or as
-   * `resourceVersionMatch` says.
+   * The age of the data. An empty or absent value means the newest version, and `0` any version. Another value means
+   * this version or newer, unless `resourceVersionMatch` is `Exact`.
    */
   readonly resourceVersion?: string | undefined;
   readonly resourceVersionMatch?: ResourceVersionMatch | undefined;
@@ -24,7 +24,7 @@ export interface WatchOptions extends Omit<ListOptions, 'limit' | 'continue'> {
   /** The server ends the watch after this many seconds. */
   readonly timeoutSeconds?: number | undefined;
   readonly allowWatchBookmarks?: boolean | undefined;
-  /** The watch starts with the existing objects, followed by a bookmark (KEP-3157). */
+  /** Whether the watch starts with the existing objects, followed by a bookmark (KEP-3157). */
   readonly sendInitialEvents?: boolean | undefined;
 }
 
@@ -33,7 +33,7 @@ export function withQuery(
   path: string,
   parameters: Readonly<Record<string, string | number | boolean | undefined>>,
 ): string {
-  // Most requests have no query.
+  // Created on demand, because most requests have no query.
   let query: URLSearchParams | undefined;
   for (const key in parameters) {
     const value = parameters[key];

@@ -4,7 +4,9 @@ import { type Clock, jitter, type Random } from '@node-agent/async';
 export interface ReflectorBackoffOptions {
   /** The first delay, in milliseconds. */
   readonly initialMs: number;
-  /** The limit of the doubling delay, in milliseconds. Jitter is added to it and can double it at most. */
+  /**
+   * The limit of the doubling delay, in milliseconds. Jitter is added to the limited delay, and can at most double it.
+   */
   readonly maxMs: number;
   /** The delay returns to `initialMs` if no delay was requested for this long, in milliseconds. */
   readonly resetAfterMs: number;

@@ -11,19 +11,23 @@ export type ReflectorPhase = 'list' | 'streamingList' | 'watch';
 export interface ReflectorState {
   /** The newest resource version seen. Empty before the first list. */
   readonly resourceVersion: string;
-  /** The server does not have that version (no longer, or not yet): the next list must not request it. */
+  /**
+   * Whether the server does not have `resourceVersion` (no longer, or not yet). If true, the next list must not request
+   * that version.
+   */
   readonly versionUnavailable: boolean;
   /**
-   * `off`: the server does not support streaming lists. `skip`: a streaming list failed, so the next list is a plain
-   * one.
+   * Whether the next list is a streaming list. `off`: never, the server does not support streaming lists. `skip`: not
+   * this time, because a streaming list failed.
    */
   readonly streaming: 'on' | 'skip' | 'off';
-  /** The server paginated a list that it could have served from its cache: it has no cache for this resource. */
+  /** Whether the server has no cache for this resource: it paginated a list that a cache would have returned whole. */
   readonly paginated: boolean;
-  /** The server sends bookmarks, so a long silence means that the watch hangs. */
+  /** Whether the server has sent a bookmark. From then on, a long silence means that the watch hangs. */
   readonly bookmarkSeen: boolean;
   /**
-   * A watch broke and was resumed from its version, and has delivered nothing since: the server may have lost its data.
+   * Whether a watch broke, was resumed from its version, and has delivered nothing since. The server may have lost its
+   * data.
    */
   readonly unheard: boolean;
 }
@@ -40,20 +44,23 @@ export function initialState(streaming: boolean): ReflectorState {
   };
 }
 
-/** The next step after a request has ended. */
+/** The next step of a reflector after a request has ended. */
 export interface Reaction {
   readonly next: 'list' | 'watch';
   readonly state: ReflectorState;
-  /** Whether to wait for the reflector's back-off first. */
+  /** Whether to wait for the reflector's back-off before the next step. */
   readonly backOff: boolean;
-  /** The minimum wait that the server requested, in milliseconds. */
+  /**
+   * The minimum wait before the next step, in milliseconds, as the server requested it. The value is 0 if the server
+   * requested no wait.
+   */
   readonly atLeastMs: number;
 }
 
-/** How a request ended, apart from its error. */
+/** The way in which a request ended, apart from its error. */
 export interface PhaseEnd {
   readonly phase: ReflectorPhase;
-  /** Whether the server had started to answer the watch. */
+  /** Whether the server had started to respond to the watch. */
   readonly opened: boolean;
   /** The duration of the request, in milliseconds. */
   readonly lastedMs: number;
@@ -62,8 +69,8 @@ export interface PhaseEnd {
 }
 
 /**
- * A shorter watch counts as a failure (client-go's VeryShortWatchError) even if it delivered events: otherwise each
- * event could cost a request.
+ * A watch that ends sooner, in milliseconds, counts as a failure (client-go's VeryShortWatchError) even if it delivered
+ * events: otherwise each event could cost a request.
  */
 const SHORT_WATCH_MS = 1000;
 
@@ -90,8 +97,8 @@ export function afterFailure(end: PhaseEnd, error: KubeError, state: ReflectorSt
   const reaction: Reaction = { next: 'list', state, backOff: true, atLeastMs: error.retryAfterMs ?? 0 };
   if (end.phase === 'watch') return afterWatchFailure(end, error, reaction);
   if (isExpired(error) || isTooLargeVersion(error)) {
-    // The first such failure is retried without delay. A second one, although no version was requested, is a problem of
-    // the server.
+    // The first such failure is retried without delay. If it happens again although no version was requested, the
+    // server has a problem, and the retry waits for the back-off.
     const backOff = state.versionUnavailable;
     return {
       ...reaction,
@@ -112,8 +119,8 @@ export function afterFailure(end: PhaseEnd, error: KubeError, state: ReflectorSt
 /**
  * Resumes a watch that broke from the last version seen: 5,000 nodes must not all list at the same time when their API
  * server restarts. A server that lost its data sends nothing to a watch from a version in its future. So if a resumed
- * watch delivers nothing, not even a bookmark, the collection is listed again (client-go waits until the versions have
- * caught up).
+ * watch delivers nothing, not even a bookmark, the collection is listed again. (client-go instead waits until the
+ * server's versions have caught up.)
  */
 function afterWatchFailure(end: PhaseEnd, error: KubeError, reaction: Reaction): Reaction {
   const { state } = reaction;
@@ -191,11 +198,11 @@ export function watchQuery(state: ReflectorState, timeoutSeconds: number): Watch
 
 /** The limits of a watch's silence, in milliseconds. */
 export interface IdleLimits {
-  /** Until the response headers, and between the initial events of a streaming list. */
+  /** The limit until the response headers arrive, and between the initial events of a streaming list. */
   readonly initialMs: number;
-  /** If the server is known to send bookmarks, which it does once a minute. */
+  /** The limit if the server is known to send bookmarks, which it does once a minute. */
   readonly idleMs: number;
-  /** Beyond the time at which the server should have ended the watch. */
+  /** The limit beyond the time at which the server should have ended the watch. */
   readonly graceMs: number;
 }
 
@@ -215,7 +222,10 @@ function isExpired(error: KubeError): boolean {
   return error.code === 'Expired' || error.code === 'Gone';
 }
 
-/** Watch failures that do not invalidate the version: the network failed, or the server is not ready. */
+/**
+ * The codes of watch failures after which the last resource version stays valid: the network failed, or the server is
+ * not ready.
+ */
 const KEEPS_VERSION: ReadonlySet<string> = new Set([
   'ConnectionFailed',
   'ConnectionReplaced',
@@ -231,7 +241,7 @@ function isUnreachable(error: KubeError): boolean {
   return error.code === 'ConnectionFailed' || error.code === 'ConnectionReplaced';
 }
 
-/** Returns whether the error is one that servers without `sendInitialEvents` return. */
+/** Reports whether the error is one with which servers reject the unknown option `sendInitialEvents`. */
 function isStreamingRefused(error: KubeError): boolean {
   return ['Invalid', 'BadRequest', 'MethodNotAllowed', 'NotAcceptable'].includes(error.code);
 }

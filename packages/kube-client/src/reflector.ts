@@ -37,16 +37,16 @@ export interface ReflectorComponents {
 export interface ReflectorOptions<T> extends Pick<ListOptions, 'namespace' | 'fieldSelector' | 'labelSelector'> {
   readonly resource: Resource<T>;
   /**
-   * Reduces each object to what is kept. It must keep name, namespace, UID and resource version. `previous` is the kept
-   * object of this name, if there is one, so that the new object can share equal parts with it. Default: the whole
-   * object.
+   * Reduces each object to the part that the reflector stores. The result must have name, namespace, UID and resource
+   * version. `previous` is the stored object with this name, if any, so that the new object can share equal parts with
+   * it. Default: the whole object.
    */
   readonly transform?: (object: T, previous: T | undefined) => T;
   /** Whether to list by streaming lists if the server supports them (KEP-3157). Default: true. */
   readonly streamingLists?: boolean;
   /**
-   * The server ends each watch after a random time between this value and twice this value, in milliseconds. Default:
-   * 300,000.
+   * The minimum time, in milliseconds, after which the server ends each watch. The actual time is random, between this
+   * value and twice this value. Default: 300,000.
    */
   readonly minWatchTimeoutMs?: number;
   /**
@@ -56,8 +56,8 @@ export interface ReflectorOptions<T> extends Pick<ListOptions, 'namespace' | 'fi
   /** The limit of the delays, in milliseconds, without jitter. Default: 30,000. */
   readonly maxBackOffMs?: number;
   /**
-   * How long a watch may be silent before it is reconnected, in milliseconds; twice as long before its first bookmark.
-   * Default: 90,000.
+   * How long a watch may be silent before it is reconnected, in milliseconds. Before the first bookmark of the server,
+   * the limit is twice as long. Default: 90,000.
    */
   readonly idleTimeoutMs?: number;
 }
@@ -92,7 +92,7 @@ export class Reflector<T extends KubeObject> {
   #lastError: KubeError | undefined;
   #endWait: (() => void) | undefined;
   #endRound: (() => void) | undefined;
-  /** The collection must be listed before the next watch. */
+  /** Whether {@link listAnew} was called, so that the collection is listed before the next watch. */
   #anew = false;
   readonly #startOnce = new StartOnce('Reflector');
 
@@ -112,7 +112,7 @@ export class Reflector<T extends KubeObject> {
     });
   }
 
-  /** The objects by `namespace/name` (or only the name). They are never modified in place. */
+  /** The objects by `namespace/name` (or only the name). The objects are never modified in place. */
   get objects(): ReadonlyMap<string, T> {
     return this.#store.objects;
   }
@@ -127,7 +127,7 @@ export class Reflector<T extends KubeObject> {
     return this.#state.resourceVersion;
   }
 
-  /** Why the copy may be out of date. `undefined` while a watch is open. */
+  /** The last failure, because of which the copy may be out of date. The value is `undefined` while a watch is open. */
   get lastError(): KubeError | undefined {
     return this.#lastError;
   }
@@ -339,8 +339,8 @@ export class Reflector<T extends KubeObject> {
     const backOffMs = backOff ? this.#backoff.next() : 0;
     using link = linkAbort(signal);
     this.#endWait = () => link.abort();
-    // An abort only ends the wait; the loop checks whether to stop. `retryNow` does not shorten a wait that the server
-    // requested.
+    // A rejection is ignored: an abort only ends the wait, and the loop checks whether to stop. `retryNow` does not
+    // shorten a wait that the server requested.
     if (atLeastMs > 0) await sleep(clock, atLeastMs, signal).catch(() => {});
     if (backOffMs > atLeastMs) await sleep(clock, backOffMs - atLeastMs, link.signal).catch(() => {});
     this.#endWait = undefined;

@@ -5,7 +5,7 @@ import { KubeError } from './errors.ts';
 /** The file system methods that credentials need. */
 export type CredentialFiles = Pick<FileSystem, 'readFile' | 'stat'>;
 
-/** A text file that is read again after it has changed. Changes are checked at most once per period. */
+/** A text file that is read again after it has changed. The file is checked for changes at most once per period. */
 export class ReloadingFile {
   readonly #fs: CredentialFiles;
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -29,12 +29,15 @@ export class ReloadingFile {
     this.#stamp = '';
   }
 
-  /** Returns whether {@link read} would return the known text without a check. */
+  /** Reports whether {@link read} would return the known text without checking the file. */
   isFresh(nowMs: number): boolean {
     return this.#text !== undefined && nowMs - this.#checkedAtMs < this.#periodMs;
   }
 
-  /** Returns the trimmed text. @throws KubeError `CredentialsUnavailable` if the file is unreadable or empty */
+  /**
+   * Returns the file's text without surrounding whitespace. @throws KubeError `CredentialsUnavailable` if the file is
+   * unreadable or empty
+   */
   async read(): Promise<string> {
     const nowMs = this.#clock.monotonic();
     if (this.#text !== undefined && this.isFresh(nowMs)) return this.#text;

@@ -9,13 +9,13 @@ import { errorOfResponse } from './status.ts';
 import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 import { Once, parseWarnings } from './warnings.ts';
 
-/** A wait for the client's own rate limit that is at least this long is logged, in milliseconds. */
+/** The shortest wait for the client's own rate limit that is logged, in milliseconds. */
 const LONG_THROTTLE_MS = 1000;
 
 /** How much of a failed response is read, in bytes: a `Status` is small, and of any other body the start is enough. */
 const MAX_FAILURE_BYTES = 1 << 20;
 
-/** The labels of most metrics. */
+/** The labels that most metrics of requests have. */
 type RequestLabels = Readonly<Record<'verb' | 'host', string>>;
 
 /** The components of a {@link Requester}. */
@@ -147,7 +147,10 @@ export class Requester {
     );
   }
 
-  /** Returns the labels of the metrics of a request. One object per verb: each request needs them four times. */
+  /**
+   * Returns the labels of the metrics of a request. The object of a verb is reused: each request needs the labels four
+   * times.
+   */
   #labelsOf({ method }: HttpRequest): RequestLabels {
     let labels = this.#labels.get(method);
     if (labels === undefined) {

@@ -23,7 +23,7 @@ export interface Resource<T> {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Never set: it only ties `T` to the value. */
+  /** Never set. The field only makes `T` part of the type, so that methods can infer it. */
   readonly object?: T;
 }
 
@@ -36,7 +36,10 @@ export function apiVersionOf(resource: Pick<Resource<unknown>, 'group' | 'versio
 export interface ObjectPath {
   /** Required for a namespaced resource. */
   readonly namespace?: string | undefined;
-  /** Required, although an API object may lack it. */
+  /**
+   * The name of the object. The type allows `undefined`, because the name of an API object may be absent, but
+   * `undefined` is rejected.
+   */
   readonly name: string | undefined;
   readonly subresource?: string | undefined;
 }
@@ -84,7 +87,7 @@ function segment(what: string, value: string): string {
   if (isInvalid) {
     throw invalid(`${JSON.stringify(value)} is not a ${what}: must not be empty, "." or ".." or contain "/" or "%"`);
   }
-  // JSON may hold half of a character, which no URL has.
+  // JSON may contain half of a surrogate pair, which cannot be encoded in a URL.
   if (!value.isWellFormed()) throw invalid(`${JSON.stringify(value)} is not a ${what}: it must be valid Unicode`);
   return encodeURIComponent(value);
 }

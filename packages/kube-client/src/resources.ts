@@ -46,7 +46,7 @@ export interface Resources {
   readonly subjectAccessReviews: Resource<SubjectAccessReview>;
 }
 
-/** @see Resources */
+/** The resources of {@link Resources}, ready to be passed to a client. */
 export const resources: Resources = {
   pods: { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true },
   nodes: { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false },

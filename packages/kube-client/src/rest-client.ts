@@ -28,14 +28,14 @@ export interface RestClientComponents {
   readonly logger?: Logger;
   /** Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Default: none. */
+  /** The rate limit of requests. Default: no limit. */
   readonly rateLimiter?: RateLimiter | undefined;
 }
 
 export interface RestClientOptions {
-  /** The label `host` of the metrics. Default: empty. */
+  /** The value of the label `host` of the metrics. Default: empty. */
   readonly host?: string;
-  /** Default: `node-agent`. */
+  /** The value of the header `User-Agent`. Default: `node-agent`. */
   readonly userAgent?: string;
   /** The timeout of one request including retries, in milliseconds. Default: 65,000 (the server times out at 60 s). */
   readonly timeoutMs?: number;
@@ -56,21 +56,21 @@ export interface ObjectKey {
 
 /** Options of all writes. */
 export interface WriteOptions {
-  /** The server validates the request and responds, but stores nothing. */
+  /** Whether the server validates the request and responds, but stores nothing. */
   readonly dryRun?: boolean;
   /** The owner of the written fields (KEP-555). Default: the first word of the user agent. */
   readonly fieldManager?: string;
 }
 
 export interface PatchOptions extends ObjectKey, WriteOptions {
-  /** `status`, `resize`, ... */
+  /** The subresource to write, such as `status` or `resize`. Default: the object itself. */
   readonly subresource?: string;
 }
 
 export interface DeleteOptions extends ObjectKey {
   /** Conditions on the object's UID and resource version. If they do not hold, the server responds with `Conflict`. */
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  /** Default: the grace period of the object. 0: delete immediately. */
+  /** The grace period of the deletion, in seconds. Default: the grace period of the object. 0: delete immediately. */
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: 'Orphan' | 'Background' | 'Foreground';
   readonly dryRun?: boolean;
@@ -78,7 +78,7 @@ export interface DeleteOptions extends ObjectKey {
 
 /** Selects the objects of a collection. At least one selector is required, so that no call deletes all objects. */
 export interface DeleteCollectionOptions {
-  /** Default: all namespaces, for a namespaced resource. */
+  /** The namespace of the objects. Default: all namespaces, for a namespaced resource. */
   readonly namespace?: string;
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
@@ -88,13 +88,14 @@ export interface DeleteCollectionOptions {
 export interface ObjectList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** The token for the next page. `undefined` on the last page. */
+  /** The token for the next page. The token is `undefined` on the last page. */
   readonly continue: string | undefined;
 }
 
 /**
- * Sends requests to an API server, with plain JSON in and out: objects are exactly as on the wire, unknown fields
- * included. In lists and watches, whose objects are only read, an integer beyond 2^53 is rounded to the nearest number.
+ * Sends requests to an API server, with plain JSON in both directions: objects are exactly as the server sends them,
+ * unknown fields included. In lists and watches, whose objects are only read, an integer beyond 2^53 is rounded to the
+ * nearest number.
  *
  * Every method throws {@link KubeError}: with the server's reason, `ConnectionFailed`, `DeadlineExceeded`, `Aborted`
  * (its cause is the signal's reason), `InvalidResponse` or `InvalidRequest`. The constructor does no I/O.
@@ -165,7 +166,7 @@ export class RestClient {
 
   /**
    * Posts to a subresource of an object: `token` of a service account, `eviction` or `binding` of a pod. The response
-   * has the type of the request. @throws KubeError
+   * has the same type as `body`. @throws KubeError
    */
   async createSubresource<S extends object>(
     resource: Resource<unknown>,

@@ -1,7 +1,7 @@
 import { errorCode } from '@node-agent/host';
 import { isTooLargeVersion, type KubeError } from './errors.ts';
 
-/** Errors of an established connection that broke, after which a read may be repeated. */
+/** Codes of errors that mean that an established connection broke. A read may be repeated after such an error. */
 const BROKEN_CONNECTION = new Set([
   'ECONNRESET',
   'EPIPE',
@@ -14,7 +14,7 @@ const BROKEN_CONNECTION = new Set([
 export interface FailedAttempt {
   readonly method: string;
   readonly error: KubeError;
-  /** 1 for the first. */
+  /** The number of the failed attempt, beginning with 1. */
   readonly attempt: number;
   readonly maxRetries: number;
 }
@@ -33,15 +33,16 @@ export function retryDelayMs({ method, error, attempt, maxRetries }: FailedAttem
   return method === 'GET' && isBrokenConnection(error) ? 1000 : undefined;
 }
 
-/** Returns whether an established connection broke. False for a connection that was refused or could not be made. */
+/**
+ * Reports whether the cause of an error is that an established connection broke. Returns false for a connection that
+ * could not be made.
+ */
 function isBrokenConnection(error: KubeError): boolean {
   if (error.code !== 'ConnectionFailed') return false;
   return BROKEN_CONNECTION.has(errorCode(error.cause) ?? '');
 }
 
-/**
- * The limit of `Retry-After`, in milliseconds. No server means more, but a proxy with a wrong clock may ask for years.
- */
+/** The upper limit for the wait in `Retry-After`, in milliseconds. A proxy with a wrong clock may request years. */
 export const MAX_RETRY_AFTER_MS = 600_000;
 
 /**

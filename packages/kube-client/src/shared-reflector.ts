@@ -26,7 +26,7 @@ export class SharedReflector<T extends KubeObject> {
   #listedAtMs = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError that names the invalid component or option */
   constructor(components: ReflectorComponents, options: SharedReflectorOptions<T>) {
     checkOptions('SharedReflector', options, { ...REFLECTOR_OPTIONS, minListIntervalMs: 'notNegative?' });
     const { minListIntervalMs = 30_000, ...ofReflector } = options;
@@ -72,7 +72,10 @@ export class SharedReflector<T extends KubeObject> {
     }
   }
 
-  /** Lists again now, or at the end of the minimum interval. When a cluster is new, all readers request it at once. */
+  /**
+   * Lists the collection again now, or at the end of the minimum interval. In a new cluster, all readers request this
+   * at the same time.
+   */
   #listAnew(): void {
     if (this.#timer !== undefined) return;
     const delayMs = this.#listedAtMs + this.#minListIntervalMs - this.#clock.monotonic();

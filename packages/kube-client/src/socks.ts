@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { TunnelTarget } from './tunnel.ts';
 
-/** The protocol stores lengths in one byte. */
+/** The longest host, user or password, in bytes: the protocol stores lengths in one byte. */
 const MAX_TEXT_BYTES = 255;
 
 /**
@@ -42,7 +42,7 @@ export async function openSocks(proxy: URL, { host, port }: TunnelTarget, signal
     signal.throwIfAborted();
     return socket;
   } catch (error) {
-    // The library removes its error listener from a socket that it gave up.
+    // A listener is needed, because the library has removed its own error listener from a socket that it gave up.
     socket.on('error', () => {}).destroy();
     throw new Error(messageOf(error));
   } finally {
@@ -50,7 +50,7 @@ export async function openSocks(proxy: URL, { host, port }: TunnelTarget, signal
   }
 }
 
-/** The library's errors contain its options, among them the password. */
+/** Returns the message of the library's error, without the library's options, which include the password. */
 function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.startsWith('SOCKS') ? text : `SOCKS: ${text}`;

@@ -9,12 +9,13 @@ export interface ErrorResponse {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** The request, for messages if the server sends none: `get pods default/a`. */
+/** The description of a request for error messages if the server sends no message: `get pods default/a`. */
 export type RequestSubject = string;
 
 /**
- * Converts a failed response into an error: verbatim from its `Status` if it has one, otherwise the usual reason of the
- * status code with client-go's message (`pkg/api/errors/errors.go: NewGenericServerResponse`).
+ * Converts a failed response into an error. If the response has a `Status`, its reason and message are used verbatim;
+ * otherwise the usual reason of the status code and client-go's message (`pkg/api/errors/errors.go:
+ * NewGenericServerResponse`).
  */
 export function errorOfResponse({ status, text, retryAfterMs }: ErrorResponse, subject: RequestSubject): KubeError {
   const parsed = statusObject(text);

@@ -29,7 +29,10 @@ export class TlsDialer {
   readonly #options: ConnectionOptions;
   readonly #material: TlsMaterial;
   readonly #proxy: URL | undefined;
-  /** Created at the first connection, because the system has many authorities. */
+  /**
+   * One TLS context per set of authorities. Created at the first connection, because loading the system's many
+   * authorities takes time.
+   */
   #contexts: readonly SecureContext[] | undefined;
   /** The index of the context that last verified the server. */
   #preferred = 0;
@@ -60,7 +63,7 @@ export class TlsDialer {
     return await withDialDeadline(this.#clock, authority, (linked) => this.#dial(protocols, linked), signal);
   }
 
-  /** Creates one context per set of authorities, in the order in which to try them. */
+  /** Creates one TLS context per set of authorities ({@link trustSets}), in the order in which to try them. */
   #secureContexts(): readonly SecureContext[] {
     const { ca, cert, key } = this.#material;
     const verifies = this.#options.rejectUnauthorized === true;
@@ -84,8 +87,8 @@ export class TlsDialer {
         return socket;
       } catch (error) {
         if (!(error instanceof Unverified)) throw error;
-        // The error of the authority that really signed is the most useful: a bad signature means a different
-        // authority.
+        // Reports the error of the authority that signed the certificate, which is the most useful one: a bad signature
+        // means that another authority signed it.
         if (failure === undefined || isBadSignature(failure)) failure = error.cause;
       }
     }
@@ -132,7 +135,7 @@ export class TlsDialer {
   }
 }
 
-/** One set of authorities did not verify the server's certificate. `cause` is the reason. */
+/** The error of one set of authorities that did not verify the server's certificate. `cause` is the reason. */
 class Unverified extends Error {
   constructor(cause: unknown) {
     super("the server's certificate was not verified", { cause });
@@ -143,7 +146,10 @@ function isBadSignature(error: unknown): boolean {
   return codeOf(error) === 'CERT_SIGNATURE_FAILURE';
 }
 
-/** The name is compared after a chain was found, so other authorities would not change the result. */
+/**
+ * Reports whether the certificate is for another host name. Names are compared after a chain was found, so other
+ * authorities would not change the result.
+ */
 function isWrongName(error: unknown): boolean {
   return codeOf(error) === 'ERR_TLS_CERT_ALTNAME_INVALID';
 }

@@ -2,9 +2,9 @@ import type { Span, Tracer } from '@node-agent/telemetry';
 import type { HttpRequest, HttpResponse, HttpTransport } from './transport.ts';
 
 /**
- * Returns a transport that makes a span of each request, and sends the span with it: `HTTP GET`, kind client, with the
- * attributes of upstream's transport (`otelhttp`, through `k8s.io/component-base/tracing: WrapperFor`). A span ends with
- * the body of its response.
+ * Returns a transport that creates a span for each request and sends the span's context with it. The span is named
+ * `HTTP GET`, has the kind client, and the attributes of upstream's transport (`otelhttp`, through
+ * `k8s.io/component-base/tracing: WrapperFor`). The span ends with the body of the response.
  * @param server the address of the API server
  */
 export function tracedTransport(transport: HttpTransport, tracer: Tracer, server: string): HttpTransport {

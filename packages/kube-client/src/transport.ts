@@ -7,15 +7,15 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   /**
-   * The response has no end of its own (a watch). It fails with `ConnectionReplaced` when the client certificate
-   * changes.
+   * Whether the response has no end of its own (a watch). Such a response fails with `ConnectionReplaced` when the
+   * client certificate changes.
    */
   readonly stream?: boolean;
 }
 
 /**
- * A response. The caller must read the body to its end, leave it by `return`, or abort it; otherwise its connection
- * leaks.
+ * A response. The caller must read the body to its end, end its iterator by `return`, or abort it; otherwise its
+ * connection leaks.
  */
 export interface HttpResponse {
   readonly status: number;
@@ -25,7 +25,7 @@ export interface HttpResponse {
 }
 
 /**
- * Sends requests to an API server. The implementation knows the server's address, CA and credentials. It neither
+ * Sends requests to an API server. The implementation knows the server's address, CA and credentials. `request` neither
  * retries nor times out. Once `signal` is aborted, the request and its body fail with the signal's reason.
  */
 export interface HttpTransport {

@@ -6,9 +6,8 @@ const BLOCK = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END (?:X5
 /**
  * Returns the sets of authorities with which to verify a server, in the order in which to try them: the whole bundle,
  * then sets in which each subject occurs once. During a CA rotation, a bundle contains two authorities with the same
- * subject. OpenSSL uses the first one with a matching name: if no key identifiers distinguish them, it reports a bad
- * signature although the other authority signed the certificate. Go tries each (`crypto/x509:
- * Certificate.buildChains`).
+ * subject. If no key identifiers distinguish them, OpenSSL tries only the first: it reports a bad signature although
+ * the second authority signed the certificate. Go tries each (`crypto/x509: Certificate.buildChains`).
  *
  * Each set is a subset of the bundle, and OpenSSL alone verifies: a server that one set verifies is verified by
  * authorities of the bundle, under all of OpenSSL's rules. A bundle without a repeated subject yields one set.
@@ -24,7 +23,7 @@ export function trustSets(bundle: string): readonly string[] {
       bySubject.set(subject, same);
     }
   } catch {
-    // OpenSSL reports what is wrong with the bundle when it loads it.
+    // An invalid bundle is returned whole: OpenSSL reports the error when it loads the bundle.
     return [bundle];
   }
   const groups = [...bySubject.values()];
@@ -34,7 +33,7 @@ export function trustSets(bundle: string): readonly string[] {
   return [bundle, ...sets];
 }
 
-/** The tag of the version field in an X.509 certificate. Version 1 certificates do not have the field. */
+/** The DER tag of the version field in an X.509 certificate. Version 1 certificates do not have the field. */
 const VERSION = 0xa0;
 
 /**
@@ -42,7 +41,7 @@ const VERSION = 0xa0;
  * of all but version 1 certificates (`crypto/x509: Certificate.CheckSignatureFrom`); OpenSSL also accepts a key usage.
  */
 export function issuersAreAuthorities(leaf: DetailedPeerCertificate): boolean {
-  // A self-signed certificate is its own issuer.
+  // Ends the loop at the root: a self-signed certificate is its own issuer.
   const seen = new Set([leaf]);
   let issuer: DetailedPeerCertificate | undefined = leaf.issuerCertificate;
   for (; issuer?.raw !== undefined && !seen.has(issuer); issuer = issuer.issuerCertificate) {

@@ -15,12 +15,12 @@ export class Once {
   readonly #said = new Set<string>();
   readonly #limit: number;
 
-  /** @param limit how many texts are remembered; beyond that, the oldest is forgotten */
+  /** @param limit how many texts are remembered; if there are more, the oldest is forgotten */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
-  /** Returns whether the text is new. */
+  /** Records the text. Returns whether the text is new. */
   first(text: string): boolean {
     if (this.#said.has(text)) return false;
     this.#said.add(text);

@@ -3,8 +3,8 @@ import { KubeError } from './errors.ts';
 import type { WatchEvent } from './watch-events.ts';
 
 /**
- * One watch, from its request to its end. It is aborted if the server is silent for too long. Time that the caller
- * spends on handling events does not count as silence.
+ * One watch, from its request to its end. The watch is aborted if the server is silent for too long. Time that the
+ * caller spends on handling events does not count as silence.
  */
 export class WatchSession<T> implements AsyncDisposable {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;

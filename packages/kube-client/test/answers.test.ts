@@ -9,7 +9,7 @@ import { errorOfResponse, errorOfStatus } from '../src/status.ts';
 import { systemErrorOf, toError } from '../src/system-errors.ts';
 import { parseWatchEvent } from '../src/watch-events.ts';
 
-describe('a response without a Status', () => {
+describe('errors for responses without a Status', () => {
   const nothingMore = (status: number): string =>
     `the server responded with the status code ${status} but did not return more information`;
 
@@ -36,7 +36,7 @@ describe('a response without a Status', () => {
       'Timeout',
       'the server was unable to return a response in the time allotted, but may still be processing the request',
     ],
-  ])('a response with status code %d becomes %s', (status, code, message) => {
+  ])('a response with status code %d becomes an error with the code %s', (status, code, message) => {
     const error = errorOfResponse({ status, text: '' }, 'get /x');
     expect(error).toMatchObject({ code, httpStatus: status, message: `${message} (get /x)` });
   });
@@ -49,13 +49,13 @@ describe('a response without a Status', () => {
     ['{"kind":"Other","status":"Failure","message":"m"}', '{"kind":"Other","status":"Failure","message":"m"}'],
     ['{"kind":"Status","status":"Success","message":"m"}', '{"kind":"Status","status":"Success","message":"m"}'],
     ['[{"kind":"Status"}]', '[{"kind":"Status"}]'],
-  ])('the error of a response contains its text (%#)', (text, said) => {
+  ])('an error quotes the text of a response without a Status, up to 2048 characters (%#)', (text, said) => {
     expect(errorOfResponse({ status: 403, text }, 'x').message).toBe(`${said} (x)`);
   });
 });
 
-describe('a Status', () => {
-  test("a Status's details are read if they have the right types", () => {
+describe('errors for a Status', () => {
+  test('details of a Status are ignored if they have the wrong types', () => {
     const causes = [{ reason: 'R', message: 'M', field: 'f', more: 1 }, { reason: 7 }, 'none'];
     const details = { name: 'a', group: 'g', kind: 'k', uid: 'u', causes, retryAfterSeconds: 2, more: 1 };
     expect(errorOfStatus({ details }).details).toEqual({
@@ -73,13 +73,13 @@ describe('a Status', () => {
     [{ retryAfterSeconds: 0 }, undefined, undefined],
     [{}, undefined, undefined],
   ])(
-    'a Status with %j and a Retry-After header of %j ms requests a wait of %j ms',
+    'a Status with details %j and a Retry-After header of %j ms requests a wait of %j ms',
     (details, retryAfterMs, expected) => {
       expect(errorOfStatus({ details }, { retryAfterMs }).retryAfterMs).toBe(expected);
     },
   );
 
-  test('a body that is not a Status adds nothing to the error', () => {
+  test('a body that is not a Status becomes the error Unknown without an HTTP status', () => {
     expect(errorOfStatus(null)).toMatchObject({ code: 'Unknown', httpStatus: undefined });
   });
 
@@ -88,36 +88,39 @@ describe('a Status', () => {
     expect(errorOfResponse({ status: 500, text }, 'x')).toMatchObject({ code: 'Gone', message: 'm' });
   });
 
-  test("a Status without a code gets the response's code, and a Status without a message gets a message that says so", () => {
+  test("a Status without a code gets the response's code, and without a message it gets a default message", () => {
     expect(errorOfStatus({ code: '409', message: 7 }, { httpStatus: 404 })).toMatchObject({
       ...{ code: 'NotFound', httpStatus: 404, message: 'the server answered 404 and no message' },
     });
   });
 });
 
-describe('a watch event', () => {
+describe('watch events', () => {
   const event = (type: string, metadata: unknown): string => JSON.stringify({ type, object: { metadata } });
 
-  test.each(['ADDED', 'MODIFIED', 'DELETED'])('a watch event of type %s has its object and version', (type) => {
-    const metadata = { name: 'a', resourceVersion: '7' };
-    expect(parseWatchEvent(event(type, metadata))).toEqual({ type, object: { metadata }, resourceVersion: '7' });
-    expect(parseWatchEvent(event(type, { name: 'a', resourceVersion: 7 }))).toMatchObject({ resourceVersion: '' });
-    const message = `a watch's ${type} has an object without a name`;
-    const nameless = expect.objectContaining({ code: 'InvalidResponse', message });
-    expect(() => parseWatchEvent(event(type, 'none'))).toThrow(nameless);
-  });
+  test.each(['ADDED', 'MODIFIED', 'DELETED'])(
+    'a watch event of type %s is parsed with its object and resource version',
+    (type) => {
+      const metadata = { name: 'a', resourceVersion: '7' };
+      expect(parseWatchEvent(event(type, metadata))).toEqual({ type, object: { metadata }, resourceVersion: '7' });
+      expect(parseWatchEvent(event(type, { name: 'a', resourceVersion: 7 }))).toMatchObject({ resourceVersion: '' });
+      const message = `a watch's ${type} has an object without a name`;
+      const nameless = expect.objectContaining({ code: 'InvalidResponse', message });
+      expect(() => parseWatchEvent(event(type, 'none'))).toThrow(nameless);
+    },
+  );
 
   test.each([
     [{ 'k8s.io/initial-events-end': 'true' }, true],
     [{ 'k8s.io/initial-events-end': 'false' }, false],
     ['none', false],
-  ])('a bookmark with %j ends the initial events: %j', (annotations, initialEventsEnd) => {
+  ])('a bookmark with the annotations %j has initialEventsEnd: %j', (annotations, initialEventsEnd) => {
     expect(parseWatchEvent(event('BOOKMARK', { annotations }))).toEqual({
       ...{ type: 'BOOKMARK', resourceVersion: '', initialEventsEnd },
     });
   });
 
-  test('an error event of a watch is thrown', () => {
+  test('parsing an ERROR event of a watch throws its Status as a KubeError', () => {
     const status = { reason: 'Expired', code: 410, message: 'too old' };
     expect(() => parseWatchEvent(JSON.stringify({ type: 'ERROR', object: status }))).toThrow(
       expect.objectContaining({ code: 'Expired', message: 'too old', httpStatus: 410 }),
@@ -125,7 +128,7 @@ describe('a watch event', () => {
   });
 
   test.each(['{"object":{}}', '{"type":"ADDED"}', '{"type":7,"object":{}}', '{"type":"ADDED","object":[]}'])(
-    '%s is not a watch event',
+    'the watch line %s is rejected as InvalidResponse',
     (line) => {
       const message = `not a watch event: ${line.length} characters`;
       expect(() => parseWatchEvent(line)).toThrow(expect.objectContaining({ code: 'InvalidResponse', message }));
@@ -133,7 +136,7 @@ describe('a watch event', () => {
   );
 });
 
-describe('retries of a request', () => {
+describe('retry delays of failed requests', () => {
   const failed = (code: 'ConnectionFailed' | 'Unknown', cause: unknown): KubeError =>
     new KubeError({ code, message: 'm', cause });
   const broken = (code: unknown): Error => Object.assign(new Error('m'), { code });
@@ -141,21 +144,21 @@ describe('retries of a request', () => {
   test.each<[string, KubeError, number | undefined]>([
     ['EPIPE', failed('ConnectionFailed', broken('EPIPE')), 1000],
     ['ECONNABORTED', failed('ConnectionFailed', broken('ECONNABORTED')), 1000],
-    ['a stream of HTTP/2', failed('ConnectionFailed', broken('ERR_HTTP2_STREAM_ERROR')), 1000],
-    ['a session of HTTP/2', failed('ConnectionFailed', broken('ERR_HTTP2_SESSION_ERROR')), 1000],
-    ['another failure', failed('Unknown', broken('EPIPE')), undefined],
+    ['a failed HTTP/2 stream', failed('ConnectionFailed', broken('ERR_HTTP2_STREAM_ERROR')), 1000],
+    ['a failed HTTP/2 session', failed('ConnectionFailed', broken('ERR_HTTP2_SESSION_ERROR')), 1000],
+    ['a failure other than ConnectionFailed', failed('Unknown', broken('EPIPE')), undefined],
     ['a cause without a code', failed('ConnectionFailed', new Error('m')), undefined],
-    ['a cause that is no error', failed('ConnectionFailed', { code: 'EPIPE' }), undefined],
+    ['a cause that is not an Error', failed('ConnectionFailed', { code: 'EPIPE' }), undefined],
     ['no cause', failed('ConnectionFailed', undefined), undefined],
-    ['499', new KubeError({ code: 'Unknown', message: 'm', httpStatus: 499, retryAfterMs: 5 }), undefined],
-    ['500', new KubeError({ code: 'Unknown', message: 'm', httpStatus: 500, retryAfterMs: 5 }), 5],
-  ])('a request is retried after %s: %j', (_what, error, delayMs) => {
+    ['status 499', new KubeError({ code: 'Unknown', message: 'm', httpStatus: 499, retryAfterMs: 5 }), undefined],
+    ['status 500', new KubeError({ code: 'Unknown', message: 'm', httpStatus: 500, retryAfterMs: 5 }), 5],
+  ])('the retry delay of a GET after %s is %j ms (undefined: no retry)', (_what, error, delayMs) => {
     expect(retryDelayMs({ method: 'GET', error, attempt: 1, maxRetries: 1 })).toBe(delayMs);
   });
 });
 
-describe('JSON', () => {
-  test('text that only looks like a long integer is parsed as JavaScript parses it', () => {
+describe('parsing of JSON responses', () => {
+  test('a string that only looks like a long integer is parsed as JSON.parse does', () => {
     expect(parseJson('{"a":1234567890123456.5,"b":1234567890123456,"c":"1234567890123456"}')).toEqual({
       ...{ a: 1234567890123456.5, b: 1234567890123456, c: '1234567890123456' },
     });
@@ -177,7 +180,7 @@ test('the key of an object is namespace/name, or only the name without a namespa
   );
 });
 
-test('each kind of patch has its media type', () => {
+test('the patch types strategic, merge, json and apply have the media types of the Kubernetes API', () => {
   expect((['strategic', 'merge', 'json', 'apply'] as const).map(patchContentType)).toEqual([
     'application/strategic-merge-patch+json',
     'application/merge-patch+json',
@@ -186,7 +189,7 @@ test('each kind of patch has its media type', () => {
   ]);
 });
 
-test('a system error is recognised by its code', () => {
+test('a system error is converted by its error code', () => {
   const error = systemErrorOf('EPIPE', 'broken');
   expect([error.message, errorCode(error)]).toEqual(['broken', 'EPIPE']);
   expect([toError(error), toError('ended').message]).toEqual([error, 'ended']);

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer as createTcp, type Server, type
 import type { TLSSocket } from 'node:tls';
 import type { KeyPair, Pki } from './pki.ts';
 
-/** The data of a received request. */
+/** A request that the server received. */
 export interface Seen {
   readonly method: string;
   readonly url: string;
@@ -120,7 +120,10 @@ function settingsOf({ maxConcurrentStreams }: ServerTls): {
   return maxConcurrentStreams === undefined ? {} : { settings: { maxConcurrentStreams } };
 }
 
-/** A proxy to a server whose existing connections can be frozen: the peers stay connected, and no data arrives. */
+/**
+ * A TCP proxy in front of a server. Its existing connections can be frozen: the peers stay connected, and no data
+ * arrives.
+ */
 export class Relay implements AsyncDisposable {
   readonly #server: Server;
   readonly #scheme: string;

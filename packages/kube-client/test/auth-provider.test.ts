@@ -9,7 +9,7 @@ function notFound(name: string): () => Promise<never> {
   return () => Promise.reject(Object.assign(new Error(message), { code: 'ERR_MODULE_NOT_FOUND' }));
 }
 
-test('an auth provider without @kubernetes/client-node fails with the package to install', async () => {
+test('an auth provider fails with a hint to install @kubernetes/client-node if the package is missing', async () => {
   const error = await failureOf(new AuthProvider(provider, notFound('@kubernetes/client-node')).authorization());
   expect(error).toMatchObject({ code: 'CredentialsUnavailable', cause: { code: 'ERR_MODULE_NOT_FOUND' } });
   expect(error.message).toBe(
@@ -17,7 +17,7 @@ test('an auth provider without @kubernetes/client-node fails with the package to
   );
 });
 
-test('a missing dependency of the client library is reported by its own name', async () => {
+test('if a dependency of @kubernetes/client-node is missing, the error names that dependency', async () => {
   const error = await failureOf(new AuthProvider(provider, notFound('openid-client')).authorization());
   expect(error.message).toBe("auth provider oidc: Cannot find package 'openid-client' imported from /app/index.js");
 });

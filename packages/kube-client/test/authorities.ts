@@ -17,17 +17,17 @@ const PAST = { from: '20200101000000Z', to: '20210101000000Z' };
 interface Wanted {
   /** The subject in openssl's form: `/CN=kubernetes`. */
   readonly subject?: string;
-  /** Default: self-signed. */
+  /** The CA that signs the certificate. Default: self-signed. */
   readonly issuer?: KeyPair;
   readonly extensions: readonly string[];
-  /** The key of another certificate. Default: a new key. */
+  /** Another certificate whose key is reused. Default: a new key. */
   readonly keyOf?: KeyPair;
   readonly from?: string;
   readonly to?: string;
   readonly digest?: string;
 }
 
-/** A server, its client's trusted CAs, and whether Go accepts the server at 127.0.0.1. */
+/** A server certificate, the CAs that its client trusts, and whether Go accepts the certificate for 127.0.0.1. */
 export interface RotationCase {
   readonly name: string;
   readonly bundle: readonly KeyPair[];
@@ -104,7 +104,7 @@ export class Authorities implements AsyncDisposable {
     await rm(this.#directory, { recursive: true, force: true });
   }
 
-  /** Makes a version 1 CA, which has no extensions, and a server certificate that it signs. */
+  /** Makes an X.509 version 1 CA, which has no extensions, and a server certificate that it signs. */
   async version1(): Promise<{ readonly authority: string; readonly server: KeyPair }> {
     const base = join(this.#directory, String(++this.#serial));
     const files = ['-keyout', `${base}.key`, '-out', `${base}.csr`];
@@ -114,7 +114,10 @@ export class Authorities implements AsyncDisposable {
     return { authority: stdout, server: await this.make({ subject: '/CN=s', issuer, extensions: SERVER }) };
   }
 
-  /** Makes the cases of a CA rotation. `accepted` was compared with Go 1.26's `x509.Certificate.Verify` on these certificates. */
+  /**
+   * Makes the cases of a CA rotation. Each `accepted` is the result of Go 1.26's `x509.Certificate.Verify` for the same
+   * certificates.
+   */
   async rotationCases(): Promise<readonly RotationCase[]> {
     const ca = (more: Partial<Wanted> = {}): Promise<KeyPair> => this.make({ extensions: [CA, SIGNS], ...more });
     const server = (issuer: KeyPair, more: Partial<Wanted> = {}): Promise<KeyPair> =>

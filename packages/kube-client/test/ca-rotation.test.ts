@@ -50,7 +50,7 @@ async function verdictOf(to: TlsDialer): Promise<boolean | string> {
 }
 
 test.each(cases.map((rotation) => [rotation.name, rotation.accepted, rotation] as const))(
-  'with %s, the dialer accepts the server: %j, as Go does',
+  "with %s, the dialer accepts the server's certificate, as Go does: %j",
   async (_name, accepted, { bundle, server, sent = [] }) => {
     const { port } = await serverOf(server, textOf([server, ...sent]));
     const verdict = await verdictOf(dialer(port, textOf(bundle)));
@@ -77,7 +77,7 @@ test('the CA that verified the server is tried first by the next connection', as
   }
 });
 
-test('of several verification failures, one other than a bad signature is reported', async () => {
+test('if each CA fails to verify the server, the dialer reports an error other than a bad signature', async () => {
   const expired = cases.find(({ name }) => name === 'a server certificate that has expired');
   if (expired === undefined) throw new Error('there is no case');
   const { port } = await serverOf(expired.server, expired.server.cert);
@@ -85,7 +85,7 @@ test('of several verification failures, one other than a bad signature is report
     expect(await verdictOf(dialer(port, textOf(bundle)))).toBe('CERT_HAS_EXPIRED');
 });
 
-test('a server that is down or has another name is tried only once', async () => {
+test('the dialer tries a server that is down or has another name only once, even with several CAs', async () => {
   const other = cases.find(({ name }) => name === 'a certificate of another address');
   if (other === undefined) throw new Error('there is no case');
   const { port } = await serverOf(other.server, other.server.cert);
@@ -95,7 +95,7 @@ test('a server that is down or has another name is tried only once', async () =>
   expect(await verdictOf(dialer(1, textOf(other.bundle)))).toBe('ECONNREFUSED');
 });
 
-test('a CA bundle with unique subjects is one set; otherwise there is a set per CA of a repeated subject', () => {
+test('trustSets returns one set for unique subjects, and one set per CA for a repeated subject', () => {
   const [a, b] = cases[0]?.bundle ?? [];
   const other = cases.find(({ name }) => name === 'an intermediate authority alone')?.bundle[0];
   if (a === undefined || b === undefined || other === undefined) throw new Error('there is no case');

@@ -11,7 +11,8 @@ const NAMES = ['a', 'b', 'c', 'd', 'e'];
 type Seen = readonly [name: string, resourceVersion: string | undefined];
 
 /**
- * Runs minutes of writes, faults and a consumer that reads at times; returns the final differences and broken rules.
+ * Simulates minutes of writes, faults and a consumer that reads at random times. Returns the final differences between
+ * reflector and server, and the broken rules.
  */
 async function run(seed: number, streamingLists: boolean): Promise<readonly string[]> {
   const clock = new FakeClock();

@@ -49,7 +49,7 @@ describe('API compliance over HTTP, in real time', () => {
     client: clients.requests,
     clock: systemClock,
     random: systemRandom,
-    // Conditions that must hold within 30 s under the fake clock must hold within 3 s here.
+    // Pauses are ten times shorter than with the fake clock: conditions must hold within 3 s of real time.
     pause: (ms) => sleep(systemClock, ms / 10),
     backOffMs: 10,
     cutConnections: () => clients.closeConnections(),
@@ -61,11 +61,11 @@ describe('API compliance over HTTP, in real time', () => {
 });
 
 const found = await findControlPlane({ say: (text) => process.stderr.write(`${text}\n`) });
-if ('reason' in found) test('kube-apiserver', (context) => context.skip(found.reason));
+if ('reason' in found) test('compliance with a real kube-apiserver', (context) => context.skip(found.reason));
 else real(found.binaries);
 
 function real(binaries: ControlPlaneBinaries): void {
-  describe('kube-apiserver', { timeout: 120_000 }, () => {
+  describe('compliance with a real kube-apiserver', { timeout: 120_000 }, () => {
     let plane: ControlPlane;
     let clients: KubeClients;
     beforeAll(async () => {

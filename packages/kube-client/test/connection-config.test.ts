@@ -19,8 +19,8 @@ function connection(user: Partial<ClientNodeUser> | null, cluster: Partial<Clien
   });
 }
 
-describe('a KubeConfig of @kubernetes/client-node', () => {
-  test('a KubeConfig needs a cluster, but no user', () => {
+describe('conversion of a KubeConfig of @kubernetes/client-node', () => {
+  test('converting a KubeConfig fails without a cluster, and succeeds without a user', () => {
     expect(() => connection(null, null)).toThrow(
       expect.objectContaining({
         ...{ code: 'InvalidConfig', message: 'kubeconfig: current-context: names no cluster' },
@@ -29,7 +29,7 @@ describe('a KubeConfig of @kubernetes/client-node', () => {
     expect(connection(null)).toStrictEqual({ cluster: { server, skipTlsVerify: false }, user: {} });
   });
 
-  test("a KubeConfig yields the server's address and CA", () => {
+  test("converting a KubeConfig yields the server's address, CA, TLS name and proxy", () => {
     const cluster = { caData: 'Y2E=', caFile: '/ca', tlsServerName: 'name', proxyUrl: 'http://p', skipTLSVerify: true };
     expect(connection(null, cluster).cluster).toStrictEqual({
       ...{ server, ca: { data: 'ca' }, tlsServerName: 'name', proxyUrl: 'http://p', skipTlsVerify: true },
@@ -38,7 +38,7 @@ describe('a KubeConfig of @kubernetes/client-node', () => {
 
   const exec = { apiVersion, command: 'c', args: [], env: [], provideClusterInfo: false };
   test.each<[string, Partial<ClientNodeUser>, object]>([
-    ['nothing', { token: '', username: '' }, {}],
+    ['an empty user', { token: '', username: '' }, {}],
     [
       'a certificate and its key',
       { certData: 'Y2VydA==', keyFile: '/k' },
@@ -53,33 +53,33 @@ describe('a KubeConfig of @kubernetes/client-node', () => {
       { token: { file: '/t' } },
     ],
     [
-      'a provider',
+      'an auth provider',
       { authProvider: { name: 'oidc', config: { tokenFile: '/t' } } },
       { authProvider: { name: 'oidc', config: { tokenFile: '/t' } } },
     ],
-    ['a provider without a name', { authProvider: { config: {} } }, {}],
-    ['a name', { username: 'n' }, { basic: { username: 'n', password: '' } }],
-    ['a name and a password', { username: 'n', password: 'p' }, { basic: { username: 'n', password: 'p' } }],
-    ['a program', { exec: { apiVersion, command: 'c' } }, { exec }],
+    ['an auth provider without a name', { authProvider: { config: {} } }, {}],
+    ['a user name', { username: 'n' }, { basic: { username: 'n', password: '' } }],
+    ['a user name and a password', { username: 'n', password: 'p' }, { basic: { username: 'n', password: 'p' } }],
+    ['an exec plugin', { exec: { apiVersion, command: 'c' } }, { exec }],
     [
-      'a provider that is a program',
+      'an auth provider that is an exec plugin',
       { authProvider: { name: 'exec', config: { exec: { apiVersion, command: 'c' } } } },
       { exec },
     ],
-    ['somebody else', { impersonateUser: 'x' }, { impersonate: { user: 'x' } }],
-  ])("a KubeConfig yields the user's credentials by %s", (_what, user, expected) => {
+    ['an impersonated user', { impersonateUser: 'x' }, { impersonate: { user: 'x' } }],
+  ])("converting a KubeConfig with %s yields the user's credentials", (_what, user, expected) => {
     expect(connection(user).user).toStrictEqual(expected);
   });
 
-  test("an unusable credential program is reported with its user's name", () => {
+  test('the error for an invalid exec plugin of a KubeConfig names the user', () => {
     expect(() => connection({ exec: {} })).toThrow(/^kubeconfig: users\[u\]\.user\.exec\.apiVersion: expected /);
   });
 });
 
-describe('an exec credential program', () => {
+describe('parsing of the exec section', () => {
   const parse = (fields: object) => parseExec({ apiVersion, command: 'c', ...fields }, 'file', 'path');
 
-  test('arguments and variables of an exec credential program are strings', () => {
+  test('numbers in the arguments and variables of an exec plugin become strings', () => {
     const env = [{ name: 'A', value: 'a' }, { name: 'B' }, { name: 'C', value: 5 }];
     expect(parse({ args: [1, 'b'], env, installHint: 'hint', provideClusterInfo: true })).toStrictEqual({
       ...{ apiVersion, command: 'c', args: ['1', 'b'], provideClusterInfo: true, installHint: 'hint' },
@@ -98,18 +98,21 @@ describe('an exec credential program', () => {
     [{ interactiveMode: 'Sometimes' }, 'file: path.interactiveMode: expected Never or IfAvailable, got "Sometimes"'],
     [{ env: [{ name: 'A' }, { name: '' }] }, 'file: path.env[1].name: is missing'],
     [{ env: [{ name: 5 }] }, 'file: path.env[0].name: is missing'],
-  ])('refuses the exec credential program %j', (fields, message) => {
+  ])('the exec section %j is rejected', (fields, message) => {
     expect(() => parse(fields)).toThrow(expect.objectContaining({ code: 'InvalidConfig', message }));
   });
 });
 
-test('empty text is not PEM, and a value that is not an object has no fields', () => {
+test('pem() ignores empty text, and record() returns an empty object for a value that is not an object', () => {
   expect([pem('', ''), pem('', '/f'), pem('YQ==', '/f'), pem(5, 5)]).toEqual([
     ...[undefined, { file: '/f' }, { data: 'a' }, undefined],
   ]);
   expect([record('ab'), record(['a']), record(null), record({ a: 1 })]).toEqual([{}, {}, {}, { a: 1 }]);
 });
 
-test.each([{ KUBERNETES_SERVICE_HOST: 'h' }, { KUBERNETES_SERVICE_PORT: '1' }])('%j is not a Pod', (environment) => {
-  expect(() => inClusterConfig(environment)).toThrow(expect.objectContaining({ code: 'InvalidConfig' }));
-});
+test.each([{ KUBERNETES_SERVICE_HOST: 'h' }, { KUBERNETES_SERVICE_PORT: '1' }])(
+  'inClusterConfig rejects the environment %j, which lacks the service host or port',
+  (environment) => {
+    expect(() => inClusterConfig(environment)).toThrow(expect.objectContaining({ code: 'InvalidConfig' }));
+  },
+);

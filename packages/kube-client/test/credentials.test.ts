@@ -34,7 +34,7 @@ test.each<[string, ConnectionConfig['user']]>([
   ],
   ['an auth provider', { authProvider: { name: 'gcp', config: { 'access-token': 'hunter2' } } }],
 ])(
-  'W4: a server without TLS gets no credentials from a user with %s, and a warning is logged once',
+  'W4: a server without TLS is not sent the credentials of a user with %s, and a warning is logged once',
   async (_, user) => {
     const server = await ApiServer.start();
     f.ends.push(() => server[Symbol.asyncDispose]());
@@ -61,7 +61,7 @@ test.each<[string, ConnectionConfig['user']]>([
   },
 );
 
-test('W4: a kubeconfig server URL without a scheme gets no credentials, even if a CA is configured', async () => {
+test('W4: a kubeconfig server without a URL scheme is not sent credentials, even if a CA is configured', async () => {
   const server = await ApiServer.start();
   f.ends.push(() => server[Symbol.asyncDispose]());
   const ca = Buffer.from(f.pki.ca).toString('base64');
@@ -80,7 +80,7 @@ test('W4: a kubeconfig server URL without a scheme gets no credentials, even if 
   expect(lines.map(({ level }) => level)).toEqual(['warn']);
 });
 
-test('a user without credentials at a server without TLS logs no warning', async () => {
+test('no warning is logged for a server without TLS if the user has no credentials', async () => {
   const server = await ApiServer.start();
   f.ends.push(() => server[Symbol.asyncDispose]());
   const { client, lines } = f.clientOf({ cluster: { server: server.url }, user: { impersonate: { user: 'jane' } } });
@@ -88,7 +88,7 @@ test('a user without credentials at a server without TLS logs no warning', async
   expect([server.seen[0]?.impersonated, lines]).toEqual(['jane', []]);
 });
 
-describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
+describe.each(PROTOCOLS)('credentials over %s', (_protocol, http2) => {
   test('a watch continues with the new client certificate after a rotation, and loses no event', async () => {
     const server = await f.tlsServer(http2);
     const file = join(f.directory, 'kubelet-client-current.pem');
@@ -153,7 +153,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(lines.filter(({ level }) => level === 'warn').length).toBe(1);
   });
 
-  test('a token file is read again periodically and immediately after a 401; a running watch is not interrupted', async () => {
+  test('a token file is read again periodically and immediately after a 401; an open watch is not interrupted', async () => {
     const server = await f.tlsServer(http2);
     const file = join(f.directory, 'token');
     await writeFile(file, 'one\n');
@@ -192,7 +192,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await until(() => closed);
   });
 
-  test('an exec plugin runs once until its credentials expire or are refused', async () => {
+  test('an exec plugin runs once until its credentials expire or the server rejects them', async () => {
     const server = await f.tlsServer(http2);
     const runs = join(f.directory, `runs-${http2}`);
     const script = [
@@ -243,7 +243,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
       { cluster, user: { exec: { ...plugin, provideClusterInfo: false } } },
       { exec },
     );
-    // Such a call refreshes a stream's credentials; no other caller would end it.
+    // A transport request without an abort signal, so only the timeout can end it.
     const request = { method: 'GET', path: '/', headers: {} } as const;
     const failed = failureOf(transport.request(request));
     await until(() => runs.length === 1);
@@ -260,44 +260,55 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   });
 
   test.each<[string, ExecRunner, RegExp]>([
-    ['is not there', nodeExec, /exec: executable no-such-plugin not found\n\nhow to get it/],
-    ['cannot be run', async () => Promise.reject(new Error('spawn EACCES')), /exec: spawn EACCES$/],
+    ['does not exist', nodeExec, /exec: executable no-such-plugin not found\n\nhow to get it/],
+    ['cannot be started', async () => Promise.reject(new Error('spawn EACCES')), /exec: spawn EACCES$/],
     [
-      'fails',
+      'exits with an error',
       async () => ({ exitCode: 3, stdout: '', stderr: 'who are you?' }),
       /failed with exit code 3: who are you\?/,
     ],
-    ['prints a word', async () => ({ exitCode: 0, stdout: 'secret', stderr: '' }), /did not print JSON or YAML$/],
     [
-      'prints more YAML than can be parsed in passing',
+      'prints a single word',
+      async () => ({ exitCode: 0, stdout: 'secret', stderr: '' }),
+      /did not print JSON or YAML$/,
+    ],
+    [
+      'prints too much YAML',
       async () => ({ exitCode: 0, stdout: `kind: secret\n#${' '.repeat(65_536)}`, stderr: '' }),
       /the plugin printed neither JSON nor at most 65536 characters of YAML$/,
     ],
-    ['prints neither', async () => ({ exitCode: 0, stdout: 'a: [secret', stderr: '' }), /did not print JSON or YAML$/],
     [
-      'prints another version',
+      'prints invalid YAML',
+      async () => ({ exitCode: 0, stdout: 'a: [secret', stderr: '' }),
+      /did not print JSON or YAML$/,
+    ],
+    [
+      'prints another API version',
       async () => ({ exitCode: 0, stdout: '{"apiVersion":"v2","kind":"ExecCredential"}', stderr: '' }),
       /it returned v2, ExecCredential/,
     ],
-  ])('an exec plugin that %s', async (_, exec, message) => {
-    const plugin = {
-      apiVersion: 'client.authentication.k8s.io/v1',
-      command: 'no-such-plugin',
-      args: [],
-      env: [],
-    } as const;
-    const { client } = f.clientOf(
-      {
-        cluster: { server: 'https://127.0.0.1:1' },
-        user: { exec: { ...plugin, installHint: 'how to get it', provideClusterInfo: true } },
-      },
-      { exec },
-    );
-    const error = await failureOf(client.get(resources.nodes, { name: 'a' }));
-    expect(error.code).toBe('CredentialsUnavailable');
-    expect(error.message).toMatch(message);
-    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('secret');
-  });
+  ])(
+    'a request fails with CredentialsUnavailable and no secret in the error if its exec plugin %s',
+    async (_, exec, message) => {
+      const plugin = {
+        apiVersion: 'client.authentication.k8s.io/v1',
+        command: 'no-such-plugin',
+        args: [],
+        env: [],
+      } as const;
+      const { client } = f.clientOf(
+        {
+          cluster: { server: 'https://127.0.0.1:1' },
+          user: { exec: { ...plugin, installHint: 'how to get it', provideClusterInfo: true } },
+        },
+        { exec },
+      );
+      const error = await failureOf(client.get(resources.nodes, { name: 'a' }));
+      expect(error.code).toBe('CredentialsUnavailable');
+      expect(error.message).toMatch(message);
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('secret');
+    },
+  );
 
   test('an exec plugin may print YAML', async () => {
     const server = await f.tlsServer(http2);
@@ -318,7 +329,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(runs).toBe(2);
   });
 
-  test('an exec plugin gets the cluster info if it requests that, and its certificate is used', async () => {
+  test('an exec plugin gets the cluster info if provideClusterInfo is set, and the client presents its certificate', async () => {
     const server = await f.tlsServer(http2);
     const environments: (string | undefined)[] = [];
     const exec: ExecRunner = async (_command, _args, environment) => {
@@ -352,7 +363,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   });
   const V1BETA1 = 'client.authentication.k8s.io/v1beta1';
 
-  test('auth providers are handled by the client library', async () => {
+  test("an auth provider's token comes from @kubernetes/client-node; an unknown provider is an error", async () => {
     const server = await f.tlsServer(http2);
     const cluster = { server: server.url, ca: { data: f.pki.ca } };
     const config = { 'access-token': 'from-the-provider', expiry: '2999-01-01T00:00:00Z' };

@@ -16,7 +16,7 @@ import {
 import { ApiServer, type ServerTls } from './api-server.ts';
 import { type KeyPair, Pki } from './pki.ts';
 
-/** Both HTTP versions that a server may speak. */
+/** The protocols to run a test with: HTTP/1.1 and HTTP/2. */
 export const PROTOCOLS: readonly [name: string, http2: boolean][] = [
   ['HTTP/1.1', false],
   ['HTTP/2', true],
@@ -89,7 +89,7 @@ export function certificate({ cert, key }: KeyPair): ConnectionConfig['user'] {
   return { clientCertificate: { cert: { data: cert }, key: { data: key } } };
 }
 
-/** The error that a promise rejects with. */
+/** Returns the error that a promise rejects with. */
 export async function failureOf(promise: Promise<unknown>): Promise<KubeError> {
   return await promise.then(
     () => {

@@ -17,7 +17,7 @@ afterAll(() => f[Symbol.asyncDispose]());
 
 const MEGABYTE = Buffer.alloc(1 << 20, 0x20);
 
-describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
+describe.each(PROTOCOLS)('protection against a hostile server over %s', (_protocol, http2) => {
   async function setUp(handler: ApiServer['handler']): Promise<Client & { readonly server: ApiServer }> {
     const server = await f.tlsServer(http2);
     server.handler = handler;
@@ -28,7 +28,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
   const nodeOf = ({ client }: { readonly client: RestClient }): Promise<KubeError> =>
     failureOf(client.get(resources.nodes, { name: 'a' }));
 
-  test('W3: an endless response is abandoned at the size limit, with its connection or stream', async () => {
+  test('W3: an endless response is aborted at the size limit, and its connection or stream is closed', async () => {
     let sentBytes = 0;
     let left = false;
     const { transport } = await setUp((_request, response) => {
@@ -49,7 +49,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
     expect(sentBytes).toBeLessThan(64 << 20);
   });
 
-  test('W3: an endless error response is abandoned, and its beginning is reported', async () => {
+  test('W3: an endless error response is aborted, and the error quotes its beginning', async () => {
     let left = false;
     const { client } = await setUp((_request, response) => {
       response.writeHead(500, { 'content-type': 'text/html' });
@@ -83,7 +83,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
     expect(server.seen.length).toBe(1);
   });
 
-  test('W4: a redirect is not followed, so that the token is not sent elsewhere', async () => {
+  test('W4: a redirect to another server is not followed, so that the token is not sent there', async () => {
     const elsewhere = await f.tlsServer(http2);
     const { client } = await setUp((_request, response) => {
       response.writeHead(307, { location: `${elsewhere.url}/api/v1/nodes/a` });
@@ -105,7 +105,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
     expect(error).toMatchObject({ code: 'ConnectionFailed', httpStatus: undefined });
   });
 
-  test('W3: after any invalid watch response the reflector continues, with a pause', async () => {
+  test('W3: after any invalid watch response the reflector continues, after a back-off', async () => {
     const bodies = [
       '<html>captive portal</html>\n',
       '\0\0\0\n',
@@ -138,7 +138,7 @@ describe.each(PROTOCOLS)('a hostile server over %s', (_protocol, http2) => {
         () => (watches === round && clock.pendingTimers > 0 && reflector.lastError !== undefined) || watches > round,
       );
       const requests = server.seen.length;
-      // No request is sent until some time has passed.
+      // The reflector must not send a request before time has passed on the fake clock.
       for (let turn = 0; turn < 20; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
       expect(server.seen.length - requests).toBeLessThanOrEqual(1);
       await clock.advance(1600);
@@ -168,7 +168,7 @@ async function bareServer(
   return { port: (server.address() as AddressInfo).port, sockets };
 }
 
-test('an unrequested protocol switch fails the connection', async () => {
+test('a request fails if the server switches protocols unasked', async () => {
   const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: nonsense\r\n\r\n';
   const { port } = await bareServer((socket) => socket.once('data', () => socket.write(head)));
   const { client } = f.clientOf({ cluster: { server: `http://127.0.0.1:${port}` }, user: {} });
@@ -232,7 +232,7 @@ test('a connection that breaks before its first request does not crash the progr
   expect((await again).metadata.name).toBe('a');
 });
 
-test('a server that never starts TLS, or closes during the handshake, fails only the request', async () => {
+test('a server that never starts TLS, or closes during the handshake, makes only the request fail', async () => {
   let greet: ((socket: Socket) => void) | undefined;
   const { port, sockets } = await bareServer((socket) => socket.once('data', () => greet?.(socket)));
   const { client, clock } = f.clientOf({ cluster: { server: `https://127.0.0.1:${port}` }, user: {} });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ifFound, KubeError } from '../src/index.ts';
 
-test('NotFound becomes undefined; a found object is returned, and any other failure is thrown', async () => {
+test('ifFound returns a found object, returns undefined for NotFound, and throws any other error', async () => {
   const failure = (code: 'NotFound' | 'Forbidden') => Promise.reject(new KubeError({ code, message: code }));
   expect(await ifFound(Promise.resolve(1))).toBe(1);
   expect(await ifFound(failure('NotFound'))).toBeUndefined();

@@ -35,7 +35,7 @@ async function load(text: string, context?: string) {
   return await loadKubeconfig({ fs }, '/etc/kubernetes/kubelet.conf', context);
 }
 
-test('paths in a kubeconfig are relative to the file', async () => {
+test('paths in a kubeconfig are relative to the directory of the file', async () => {
   expect(await load(FULL)).toEqual({
     namespace: 'ns',
     cluster: {
@@ -54,7 +54,7 @@ test('paths in a kubeconfig are relative to the file', async () => {
   });
 });
 
-test('another context can be selected; a token file takes precedence over a token', async () => {
+test('loadKubeconfig uses the context that the caller selects, and a token file takes precedence over a token', async () => {
   expect((await load(FULL, 'admin')).user).toEqual({
     token: { file: '/etc/kubernetes/token' },
     impersonate: { user: 'somebody', groups: ['a', 'b'], extra: {} },
@@ -81,7 +81,7 @@ test('inline data takes precedence over files; a server without a scheme is http
   });
 });
 
-test("an exec plugin's path is relative to the kubeconfig, its bare name is not", () => {
+test("the path of an exec plugin's command is relative to the kubeconfig, and a bare command name stays as it is", () => {
   const exec = {
     apiVersion: 'client.authentication.k8s.io/v1beta1',
     command: './plugin',
@@ -97,7 +97,7 @@ test("an exec plugin's path is relative to the kubeconfig, its bare name is not"
   expect(named.user.exec?.command).toBe('plugin');
 });
 
-test('paths of a kubeconfig with a relative name become absolute, and a relative command does not become a bare name', () => {
+test('with a relative kubeconfig path, its paths become absolute, also the command ./plugin', () => {
   const exec = { apiVersion: v1, command: './plugin', interactiveMode: 'Never' };
   const { cluster, user } = connectionOf(
     config({ 'certificate-authority': 'ca.crt' }, { exec, tokenFile: 't' }),
@@ -109,41 +109,45 @@ test('paths of a kubeconfig with a relative name become absolute, and a relative
 
 const v1 = 'client.authentication.k8s.io/v1';
 test.each<[string, object, string]>([
-  ['no context', {}, 'current-context: is missing'],
-  ['another context', { ...config({}, {}), 'current-context': 'y' }, 'current-context: there is no "y" in contexts'],
-  ['no server', config({ server: '' }, {}), 'clusters[c].cluster.server: is missing'],
-  ['no URL', config({ server: 'ftp://a' }, {}), 'expected an https or http URL, got "ftp://a"'],
+  ['no current context', {}, 'current-context: is missing'],
   [
-    'a proxy of another kind',
-    config({ 'proxy-url': 'ftp://a' }, {}),
-    'proxy-url: expected http, https or socks5, got ftp://',
+    'a current context that does not exist',
+    { ...config({}, {}), 'current-context': 'y' },
+    'current-context: there is no "y" in contexts',
   ],
+  ['no server', config({ server: '' }, {}), 'clusters[c].cluster.server: is missing'],
+  ['an ftp URL as its server', config({ server: 'ftp://a' }, {}), 'expected an https or http URL, got "ftp://a"'],
+  ['an ftp proxy', config({ 'proxy-url': 'ftp://a' }, {}), 'proxy-url: expected http, https or socks5, got ftp://'],
   [
-    'a CA that is not looked at',
+    'a CA that is not used because of insecure-skip-tls-verify',
     config({ 'insecure-skip-tls-verify': true, 'certificate-authority': 'f' }, {}),
     'cannot be set together',
   ],
   ['a certificate without a key', config({}, { 'client-certificate': 'f' }), 'users[u].user.client-key: is missing'],
-  ['two ways', config({}, { token: 't', username: 'u' }), 'has both a token and basic authentication'],
-  ['a number for a token', config({}, { token: 12345 }), 'users[u].user.token: expected a string, got a number'],
+  [
+    'both a token and a user name',
+    config({}, { token: 't', username: 'u' }),
+    'has both a token and basic authentication',
+  ],
+  ['a number as its token', config({}, { token: 12345 }), 'users[u].user.token: expected a string, got a number'],
   ['impersonated groups without a user', config({}, { 'as-groups': ['a'] }), 'users[u].user.as: is missing'],
   [
-    'a plugin without a version',
+    'an exec plugin without an API version',
     config({}, { exec: { command: 'a' } }),
     'exec.apiVersion: expected client.authentication.k8s.io/v1 or v1beta1, got undefined',
   ],
   [
-    'a plugin without a command',
+    'an exec plugin without a command',
     config({}, { exec: { apiVersion: v1, interactiveMode: 'Never' } }),
     'exec.command: is missing',
   ],
   [
-    'a plugin without a mode',
+    'an exec plugin without an interactive mode',
     config({}, { exec: { apiVersion: v1, command: 'a' } }),
     'exec.interactiveMode: is missing',
   ],
   [
-    'a plugin that asks a person',
+    'an exec plugin that needs a terminal',
     config({}, { exec: { apiVersion: v1, command: 'a', interactiveMode: 'Always' } }),
     'there is no terminal',
   ],
@@ -172,7 +176,7 @@ test('a kubeconfig that is invalid YAML or missing is refused with its file name
   await expect(error).rejects.toThrow('/no/such/file: cannot be read: ENOENT');
 });
 
-test("the client library's KubeConfig yields the same connection", async () => {
+test('a KubeConfig of @kubernetes/client-node yields the same connection as the kubeconfig file', async () => {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromString(JSON.stringify(config({ 'certificate-authority-data': base64('CA') }, { token: 't' })));
@@ -189,7 +193,7 @@ test("the client library's KubeConfig yields the same connection", async () => {
   );
 });
 
-test('in a cluster the service address and service account are used; elsewhere loading fails with a clear error', () => {
+test('inClusterConfig uses the address of the service and the service account, and fails outside a cluster', () => {
   expect(inClusterConfig({ KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' }).cluster.server).toBe(
     'https://10.0.0.1:443',
   );

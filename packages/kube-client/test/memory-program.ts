@@ -9,7 +9,10 @@ const components = { clock: systemClock, logger: silentLogger, metrics: noMetric
 const connection = { cluster: { server, ca: { file: ca } }, user: {} };
 await using clients = new KubeClients(components, { connection });
 
-/** The live heap size. One collection is not enough: objects in flight are freed a turn later. */
+/**
+ * The live heap size. One garbage collection is not enough: some objects are released only a turn of the event loop
+ * later.
+ */
 async function heldBytes(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 10; round++) {

@@ -33,7 +33,7 @@ function pod(index: number, resourceVersion: number): object {
   };
 }
 
-test(`K4: a watch of ${PODS} pods costs under 10 MB above the objects, and changes by the thousand do not add up`, async () => {
+test(`K4: a watch of ${PODS} pods costs under 10 MB above the objects, and thousands of changes do not leak memory`, async () => {
   const server = await f.tlsServer(true);
   const line = (type: string, object: object): string => `${JSON.stringify({ type, object })}\n`;
   server.handler = (_, response) => {

@@ -6,7 +6,7 @@ test.each([
   [{ timeoutMs: 0 }, 'timeoutMs must be above 0, not 0'],
   [{ maxRetries: -1 }, 'maxRetries must be a whole number of at least 0, not -1'],
   [{ maxResponseBytes: 0 }, 'maxResponseBytes must be a whole number of at least 1, not 0'],
-])('the client refuses the options %j and names the invalid one', (options, message) => {
+])('RestClient rejects the options %j, and the error names the invalid one', (options, message) => {
   expect(() => new RestClient({} as never, options)).toThrow(message);
 });
 
@@ -15,7 +15,7 @@ test.each([
   [{ backOffMs: -1 }, 'backOffMs must be at least 0, not -1'],
   [{ maxBackOffMs: -1 }, 'maxBackOffMs must be at least 0, not -1'],
   [{ idleTimeoutMs: 0 }, 'idleTimeoutMs must be above 0, not 0'],
-])('the reflector refuses the options %j and names the invalid one', (options, message) => {
+])('Reflector rejects the options %j, and the error names the invalid one', (options, message) => {
   expect(() => new Reflector({ logger: silentLogger } as never, { resource: resources.pods, ...options })).toThrow(
     message,
   );

@@ -62,7 +62,7 @@ const told = async (feed: ObjectChanges<Pod>): Promise<string[]> => {
   return changes;
 };
 
-test('each reader sees the objects of its partition, from one list and one watch', async () => {
+test('each reader sees only the objects of its partition, and all readers share one list and one watch', async () => {
   const { clock, api, requests, components, run } = setUp();
   put(api, 'a1', 'a');
   put(api, 'unbound', '');
@@ -87,7 +87,7 @@ test('each reader sees the objects of its partition, from one list and one watch
   expect(requests.filter((verb) => verb === 'list' || verb === 'watch')).toEqual(['watch']);
 });
 
-test('an object that moves to another partition is deleted for its first reader', async () => {
+test('an object that moves to another partition is reported as deleted to the reader of the old partition', async () => {
   const { clock, api, components, run } = setUp();
   put(api, 'p', 'a');
   const pods = podsByNode(components);
@@ -122,7 +122,7 @@ test('a partition has one reader at a time, and a later reader starts with the e
   expect(await told(second.changes())).toEqual(['changed ns/p', 'synced']);
 });
 
-test('lists requested by many readers within the minimum interval become two lists', async () => {
+test('lists that 100 readers request within the minimum interval become two lists', async () => {
   const { clock, requests, components, run } = setUp();
   const shared = new SharedReflector<Pod>(components, { resource: resources.pods, minListIntervalMs: 5000 });
   const views = Array.from({ length: 100 }, () => shared.view());
@@ -137,7 +137,7 @@ test('lists requested by many readers within the minimum interval become two lis
   expect(requests.filter((verb) => verb === 'list' || verb === 'watch').length).toBe(2);
 });
 
-test('a view ends with its own signal and closes only its own feeds', async () => {
+test('a view of a shared reflector ends when its own signal is aborted, and closes only its own feeds', async () => {
   const { clock, api, components, run } = setUp();
   put(api, 'p', 'a');
   const shared = new SharedReflector<Pod>(components, { resource: resources.pods });

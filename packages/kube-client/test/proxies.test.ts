@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterEach(() => f.endTest());
 afterAll(() => f[Symbol.asyncDispose]());
 
-describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
+describe.each(PROTOCOLS)('proxies over %s', (_protocol, http2) => {
   async function connectProxy(): Promise<{ readonly url: URL; readonly targets: string[] }> {
     const targets: string[] = [];
     const proxy = createHttp((request, response) => {
@@ -46,7 +46,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   }
 
-  test('an HTTP proxy tunnels https, forwards http, and its refusal is reported with the reason', async () => {
+  test('an HTTP proxy tunnels https and forwards http; if it refuses, the error has the reason', async () => {
     const server = await f.tlsServer(http2);
     const { url, targets } = await connectProxy();
     const proxy = new URL(`http://user:pass%40word@${url.host}`);
@@ -68,7 +68,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(error.message).toContain('407 Proxy Authentication Required');
   });
 
-  test('connects through a SOCKS 5 proxy, with and without a user', async () => {
+  test('a client connects through a SOCKS 5 proxy, with and without a user', async () => {
     const server = await f.tlsServer(http2);
     const asked: string[] = [];
     const proxy = createServer((socket) => {
@@ -112,7 +112,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
 
   const tunnels = ['http', 'socks5'];
 
-  /** A proxy that accepts connections, sends one of `words` per message received, and then stays silent. */
+  /** A proxy that accepts connections, sends the next of `words` for each message received, and then stays silent. */
   async function silentProxy(
     ...words: readonly Uint8Array[]
   ): Promise<{ readonly host: string; readonly sockets: Set<Socket> }> {
@@ -130,7 +130,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   }
 
   test.each(tunnels)(
-    'a connection through a %s proxy that accepts and stays silent fails after 30 s, and the next connection may succeed',
+    'a connection through a %s proxy that stays silent fails after 30 s, and the next connection may succeed',
     async (scheme) => {
       const server = await f.tlsServer(http2);
       const { host, sockets } = await silentProxy();
@@ -143,7 +143,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
         const error = await failed;
         expect(error.code).toBe('ConnectionFailed');
         expect(error.message).toContain('no answer within 30000 ms');
-        // Nothing is left of the failed connection; the next request connects again.
+        // The socket of the failed connection is closed, and the next request connects again.
         await until(() => sockets.size === 0);
       }
       expect(clock.pendingTimers).toBe(0);
@@ -155,16 +155,19 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     ['http', [Buffer.from('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 2')]],
     ['socks5', [Uint8Array.of(5, 0)]],
     ['socks5', [Uint8Array.of(5, 0), Uint8Array.of(5, 0, 0, 1, 127, 0, 0, 1, 0, 80)]],
-  ])('a connection through a %s proxy that becomes silent during its handshake fails too', async (scheme, words) => {
-    const { host, sockets } = await silentProxy(...words);
-    const cluster = { server: 'https://api.example:6443' };
-    const { client, clock } = f.clientOf({ cluster, user: {} }, { proxy: new URL(`${scheme}://${host}`) });
-    const failed = failureOf(client.get(resources.nodes, { name: 'a' }));
-    await until(() => sockets.size === 1);
-    await clock.advance(30_000);
-    expect((await failed).code).toBe('ConnectionFailed');
-    await until(() => sockets.size === 0);
-  });
+  ])(
+    'a connection through a %s proxy that becomes silent during its handshake fails after 30 s',
+    async (scheme, words) => {
+      const { host, sockets } = await silentProxy(...words);
+      const cluster = { server: 'https://api.example:6443' };
+      const { client, clock } = f.clientOf({ cluster, user: {} }, { proxy: new URL(`${scheme}://${host}`) });
+      const failed = failureOf(client.get(resources.nodes, { name: 'a' }));
+      await until(() => sockets.size === 1);
+      await clock.advance(30_000);
+      expect((await failed).code).toBe('ConnectionFailed');
+      await until(() => sockets.size === 0);
+    },
+  );
 
   test.each(tunnels)(
     'closing all connections aborts a pending connection through a silent %s proxy immediately',
@@ -183,7 +186,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     },
   );
 
-  test('a plain HTTP connection through a silent SOCKS proxy fails after the timeout, too', async () => {
+  test('a plain HTTP connection through a silent SOCKS proxy fails after the timeout', async () => {
     const { host, sockets } = await silentProxy();
     const proxy = new URL(`socks5://${host}`);
     const { client, transport, clock } = f.clientOf({ cluster: { server: 'http://api.example' }, user: {} }, { proxy });
@@ -199,7 +202,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await until(() => sockets.size === 0);
   });
 
-  test('a SOCKS proxy that sends invalid data, refuses, or disconnects is reported without the password', async () => {
+  test('if a SOCKS proxy sends invalid data, refuses, or disconnects, the error does not contain the password', async () => {
     const answers: readonly (readonly [Uint8Array[], RegExp])[] = [
       [[Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')], /SOCKS/],
       [[Uint8Array.of(5, 255)], /SOCKS/],

@@ -18,86 +18,86 @@ const end = (phase: rules.ReflectorPhase, more: Partial<rules.PhaseEnd> = {}): r
   ...more,
 });
 
-test('a new reflector has seen no version', () => {
+test('the initial state has no resource version, and streaming lists only if enabled', () => {
   const beginning = { ...state, resourceVersion: '' };
   expect(rules.initialState(true)).toEqual(beginning);
   expect(rules.initialState(false)).toEqual({ ...beginning, streaming: 'off' });
 });
 
-describe('after a failure', () => {
+describe('next step after a failed request', () => {
   test.each<[string, rules.PhaseEnd, KubeError, Partial<rules.ReflectorState>, rules.Reaction]>([
     [
-      'a server that is not ready',
+      'a watch of a server that is not ready is resumed',
       end('watch'),
       failure('Timeout'),
       {},
       { next: 'watch', state: { ...state, unheard: true }, backOff: true, atLeastMs: 0 },
     ],
     [
-      'a version that a watch cannot have, soon',
+      'a too large version of a short watch leads to a list after a back-off',
       end('watch', { lastedMs: 999 }),
       tooLarge,
       {},
       { next: 'list', state: { ...state, versionUnavailable: true }, backOff: true, atLeastMs: 9 },
     ],
     [
-      'silence after something had been said',
+      'a watch that is silent after an event is resumed',
       end('watch', { events: 1 }),
       failure('DeadlineExceeded'),
       { unheard: true },
       { next: 'watch', state: { ...state, unheard: true }, backOff: true, atLeastMs: 0 },
     ],
     [
-      'a broken connection to a server that had not said anything before either',
+      'a resumed watch whose connection breaks is resumed again without back-off',
       end('watch'),
       failure('ConnectionFailed'),
       { unheard: true },
       { next: 'watch', state: { ...state, unheard: true }, backOff: false, atLeastMs: 0 },
     ],
     [
-      'a version that a list cannot have',
+      'a too large version of a list leads to a list of the newest version',
       end('list'),
       tooLarge,
       {},
       { next: 'list', state: { ...state, versionUnavailable: true }, backOff: false, atLeastMs: 0 },
     ],
     [
-      'the same again',
+      'a too large version of a list without a version leads to a list after a back-off',
       end('list'),
       tooLarge,
       { versionUnavailable: true },
       { next: 'list', state: { ...state, versionUnavailable: true }, backOff: true, atLeastMs: 9 },
     ],
     [
-      'a connection that was replaced under a list, where streams are off',
+      'a replaced connection of a list keeps streaming lists off',
       end('list'),
       failure('ConnectionReplaced'),
       { streaming: 'off' },
       { next: 'list', state: { ...state, streaming: 'off' }, backOff: true, atLeastMs: 0 },
     ],
     [
-      'a connection that was replaced under a list that stood for a stream',
+      'a replaced connection of a fallback list turns streaming lists on again',
       end('list'),
       failure('ConnectionReplaced'),
       { streaming: 'skip' },
       { next: 'list', state, backOff: true, atLeastMs: 0 },
     ],
     [
-      'a version that is gone',
+      'a version of a list that is gone leads to a list of the newest version',
       end('list'),
       failure('Gone'),
       {},
       { next: 'list', state: { ...state, versionUnavailable: true }, backOff: false, atLeastMs: 0 },
     ],
     [
-      'a stream that may not be had by this user',
+      'a forbidden streaming list keeps streaming lists on',
       end('streamingList'),
       failure('Forbidden'),
       {},
       { next: 'list', state, backOff: true, atLeastMs: 0 },
     ],
     [
-      'an invalid list, which does not show whether streaming lists are supported',
+      'an invalid plain list keeps streaming lists on',
       end('list'),
       failure('BadRequest'),
       {},
@@ -105,19 +105,19 @@ describe('after a failure', () => {
     ],
     ...(['Invalid', 'BadRequest', 'MethodNotAllowed', 'NotAcceptable'] as const).map(
       (code): [string, rules.PhaseEnd, KubeError, Partial<rules.ReflectorState>, rules.Reaction] => [
-        `a stream that is refused as ${code}`,
+        `a streaming list that is refused as ${code} turns streaming lists off`,
         end('streamingList'),
         failure(code),
         {},
         { next: 'list', state: { ...state, streaming: 'off' }, backOff: false, atLeastMs: 0 },
       ],
     ),
-  ])('%s', (_what, ended, error, more, reaction) => {
+  ])('next step after a failure: %s', (_what, ended, error, more, reaction) => {
     expect(rules.afterFailure(ended, error, { ...state, ...more })).toEqual(reaction);
   });
 });
 
-test('a watch that lasted a second does not count as short', () => {
+test('a watch that lasted 1000 ms does not count as short and is resumed without back-off', () => {
   expect(rules.afterCleanEnd(end('watch', { lastedMs: 999 }), { ...state, unheard: true })).toEqual({
     ...{ next: 'watch', state: { ...state, unheard: true }, backOff: true, atLeastMs: 0 },
   });
@@ -132,12 +132,15 @@ test.each<[string, boolean, Partial<rules.ReflectorState> | undefined]>([
   ['', false, { unheard: true }],
   ['', true, { unheard: true, bookmarkSeen: true }],
   ['other', false, { resourceVersion: 'other' }],
-])('an event of version %j (bookmark: %j) leads to %j', (version, isBookmark, changes) => {
-  const next = rules.afterEvent(version, isBookmark, { ...state, unheard: true });
-  expect(next).toEqual(changes && { ...state, ...changes });
-});
+])(
+  'an event of version %j (bookmark: %j) changes the state by %j (undefined: list again)',
+  (version, isBookmark, changes) => {
+    const next = rules.afterEvent(version, isBookmark, { ...state, unheard: true });
+    expect(next).toEqual(changes && { ...state, ...changes });
+  },
+);
 
-test('the known capabilities of a server are kept', () => {
+test('later events and lists keep the known capabilities of the server', () => {
   expect(rules.afterEvent('6', false, { ...state, bookmarkSeen: true })).toMatchObject({ bookmarkSeen: true });
   expect(rules.afterListed('6', false, { ...state, paginated: true, unheard: true })).toEqual({
     ...{ ...state, resourceVersion: '6', paginated: true },
@@ -145,7 +148,7 @@ test('the known capabilities of a server are kept', () => {
   expect(rules.afterListed('6', false, state)).toEqual({ ...state, resourceVersion: '6' });
 });
 
-test('a list requests data no older than the last version seen, and is paged if the server reads its store anyway', () => {
+test('a list requests data no older than the last version seen, and requests pages if the server cannot use its cache', () => {
   expect(rules.listQuery({ ...state, resourceVersion: '' })).toEqual({ resourceVersion: '0' });
   expect(rules.listQuery(state)).toEqual({ resourceVersion: '5' });
   expect(rules.listQuery({ ...state, versionUnavailable: true })).toEqual({ resourceVersion: '' });

@@ -38,7 +38,7 @@ function setUp(options: Partial<ReflectorOptions<Pod>> = {}) {
   return { clock, transport, lines, reflector, start, controller };
 }
 
-/** The watch response for a version that the server no longer has. */
+/** The `ERROR` event that a watch gets for a version that the server no longer has. */
 const expired = {
   kind: 'Status',
   status: 'Failure',
@@ -100,7 +100,7 @@ test('if a streaming list is unanswered for 30 s, then the reflector sends a pla
   expect(names(reflector)).toEqual(['ns/a']);
 });
 
-test('N6: data that may come from another store is listed again immediately, both during a watch and a wait', async () => {
+test('N6: listAnew lists the collection again immediately, during a watch as well as during a back-off', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   transport.script(podList('500', pod('a', '3')), { stream: new Stream() }, podList('7', pod('b', '6')), {
     stream: new Stream(),
@@ -143,7 +143,7 @@ test('a watch that ends immediately without an event is retried only after a bac
 });
 
 test.each(['Expired', 'Gone'])(
-  'after a version that is %s the reflector lists again, no older than the last version seen',
+  'after a watch of a version that is %s, the reflector lists again, no older than the last version seen',
   async (reason) => {
     const { clock, transport, reflector, start } = setUp(plain);
     const first = new Stream();
@@ -160,7 +160,7 @@ test.each(['Expired', 'Gone'])(
   },
 );
 
-test('a list of an expired version is repeated for the newest version', async () => {
+test('if a list of the last version seen fails as Expired, the reflector lists the newest version', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5'), { stream: first }, failure(410, 'Expired'));
@@ -174,7 +174,7 @@ test('a list of an expired version is repeated for the newest version', async ()
   expect(names(reflector)).toEqual(['ns/a']);
 });
 
-test('if the server lost its history (the version is too large), then the reflector lists its newest state', async () => {
+test('if the server lost its history (the version is too large), then the reflector lists the newest version', async () => {
   const { clock, transport, reflector, start } = setUp();
   const first = new Stream();
   const second = new Stream();
@@ -186,7 +186,7 @@ test('if the server lost its history (the version is too large), then the reflec
   first.initialEventsEnd('1000');
   await clock.settle();
   first.break();
-  // Such a server sends nothing to a watch of a future version.
+  // A server that lost its history sends nothing to a watch of a version in its future.
   await clock.advance(95_000);
   expect(transport.paths[1]).toMatch(/resourceVersion=1000&allowWatchBookmarks=true&timeoutSeconds/);
   expect(transport.paths[2]).toContain('resourceVersion=1000&resourceVersionMatch');
@@ -243,7 +243,7 @@ test('K3: while the server is down the objects are kept, and the retry delays do
   expect(lines.at(-1)?.message).toBe('Watching the collection again');
 });
 
-test('a caller that learns that the server is up can end the back-off', async () => {
+test("retryNow ends the reflector's back-off", async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   transport.script({ fail: systemError('ECONNREFUSED') }, podList('5'), { stream: new Stream() });
   start();
@@ -255,7 +255,7 @@ test('a caller that learns that the server is up can end the back-off', async ()
   expect(clock.monotonic()).toBe(0);
 });
 
-test('after a 429 the reflector waits as the server says, and resumes the watch from the same version', async () => {
+test('after a 429 the reflector waits for Retry-After and resumes the watch from the same version', async () => {
   const { clock, transport, start } = setUp(plain);
   transport.script(podList('5'));
   transport.script({ ...failure(429, 'TooManyRequests'), headers: { 'retry-after': '7' } }, { stream: new Stream() });
@@ -266,7 +266,7 @@ test('after a 429 the reflector waits as the server says, and resumes the watch 
   expect(transport.paths[2]).toContain('resourceVersion=5&');
 });
 
-test('a hanging watch is restarted if the server is known to send bookmarks', async () => {
+test('a silent watch is restarted if the server is known to send bookmarks', async () => {
   const { clock, transport, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5'), { stream: first }, { stream: new Stream() });
@@ -282,7 +282,7 @@ test('a hanging watch is restarted if the server is known to send bookmarks', as
   expect(transport.paths[2]).toContain('resourceVersion=7&');
 });
 
-test('a quiet watch without a bookmark so far is restarted after twice the time, from its last version', async () => {
+test('a quiet watch without a bookmark so far is resumed from its last version after twice the idle timeout', async () => {
   const { clock, transport, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5'), { stream: first }, { stream: new Stream() });
@@ -297,7 +297,7 @@ test('a quiet watch without a bookmark so far is restarted after twice the time,
   expect(transport.paths[2]).toContain('resourceVersion=6&');
 });
 
-test('a quiet watch without bookmarks is restarted at the latest when the server should have ended it', async () => {
+test('a silent watch without bookmarks is restarted shortly after the server should have ended it', async () => {
   const { clock, transport, start } = setUp({ ...plain, idleTimeoutMs: 3_600_000 });
   transport.script(podList('5'), { stream: new Stream() }, { stream: new Stream() });
   start();
@@ -342,7 +342,7 @@ test('a broken watch is resumed from the last version immediately, without a lis
   expect(names(reflector)).toEqual(['ns/a']);
 });
 
-test('if the server is not ready yet, then the watch is retried when the server says', async () => {
+test('if the server is not ready yet, then the watch is retried after Retry-After', async () => {
   const { clock, transport, start } = setUp(plain);
   transport.script(podList('5'), { ...failure(503, 'ServiceUnavailable'), headers: { 'retry-after': '9' } });
   transport.script({ stream: new Stream() });
@@ -371,7 +371,7 @@ test('if a resumed watch delivers nothing, then the reflector lists again', asyn
   expect(names(reflector)).toEqual(['ns/new']);
 });
 
-test('a Retry-After wait is not shortened by news that the server is up', async () => {
+test('retryNow does not shorten a wait that the server requested with Retry-After', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   transport.script(podList('5'));
   transport.script({ ...failure(429, 'TooManyRequests'), headers: { 'retry-after': '7' } }, { stream: new Stream() });
@@ -384,13 +384,13 @@ test('a Retry-After wait is not shortened by news that the server is up', async 
   expect(transport.requests.length).toBe(3);
 });
 
-test('a response that trickles in or never ends is abandoned', async () => {
+test('a list or watch whose response trickles in or never ends is aborted', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const drip = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: drip }, { stream: new Stream() });
   start();
   await clock.settle();
-  // Single bytes, empty lines and unknown events do not show that a watch works.
+  // Single bytes, empty lines and unknown events must not count as signs that the watch works.
   for (let i = 0; i < 180; i++) {
     drip.write(['\n', '{"type":"NEWER","object":{}}\n', ' '][i % 3] ?? '');
     await clock.advance(1000);
@@ -401,7 +401,7 @@ test('a response that trickles in or never ends is abandoned', async () => {
   expect(reflector.objects.size).toBe(1);
 });
 
-test('an event above the size limit ends the watch, and the objects are kept', async () => {
+test('an event above the size limit ends the watch, and the reflector keeps its objects', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const flood = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: flood }, podList('6', pod('a', '3')), {
@@ -419,7 +419,7 @@ test('an event above the size limit ends the watch, and the objects are kept', a
   expect(names(reflector)).toEqual(['ns/a']);
 });
 
-test('an event of 10 MB is accepted', async () => {
+test('a watch accepts an event of 10 MB', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const stream = new Stream();
   transport.script(podList('5'), { stream });
@@ -432,7 +432,7 @@ test('an event of 10 MB is accepted', async () => {
   expect(reflector.objects.get('ns/a')?.metadata.annotations?.long?.length).toBe(10_000_000);
 });
 
-test('a list whose items are not objects is refused and requested again', async () => {
+test('a list whose items are not objects is rejected and requested again', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   transport.script({ json: { metadata: { resourceVersion: '5' }, items: [null, 7] } }, podList('6'), {
     stream: new Stream(),
@@ -444,7 +444,7 @@ test('a list whose items are not objects is refused and requested again', async 
   expect(reflector.hasSynced).toBe(true);
 });
 
-test('a truncated line fails the watch, but not the reflector', async () => {
+test('a watch that ends in the middle of a line is resumed from its last version', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: first }, { stream: new Stream() });
@@ -459,7 +459,7 @@ test('a truncated line fails the watch, but not the reflector', async () => {
   expect(transport.paths[2]).toContain('resourceVersion=5&allowWatchBookmarks');
 });
 
-test('changed credentials end the watch, which is resumed immediately from its last version', async () => {
+test('after a watch ends with ConnectionReplaced, it is resumed immediately from its last version', async () => {
   const { clock, transport, start } = setUp(plain);
   const { KubeError } = await import('../src/index.ts');
   const first = new Stream();
@@ -489,7 +489,7 @@ test('a paged list continues page by page, and is requested as a whole if its pa
   expect(names(reflector)).toEqual(['ns/a', 'ns/c']);
 });
 
-test('a feed starts with the existing objects, merges changes of one object, and ends with the reflector', async () => {
+test('a feed starts with the existing objects, merges changes of one object, and ends when the reflector ends', async () => {
   const { clock, transport, reflector, start, controller } = setUp(plain);
   const stream = new Stream();
   transport.script(podList('5', pod('a', '3'), pod('b', '4')), { stream });
@@ -520,7 +520,7 @@ test('a feed starts with the existing objects, merges changes of one object, and
   expect(await take()).toBeUndefined();
 });
 
-test('a list without changes notifies no listener', async () => {
+test('a list that changes nothing adds no change to a feed', async () => {
   const { clock, transport, reflector, start } = setUp(plain);
   const first = new Stream();
   transport.script(podList('5', pod('a', '3')), { stream: first }, podList('6', pod('a', '3')), {
@@ -537,7 +537,7 @@ test('a list without changes notifies no listener', async () => {
   expect(feed.size).toBe(0);
 });
 
-test('an abort ends the reflector in every phase and leaves no timer', async () => {
+test('an abort ends the reflector during any request or wait, and leaves no timer', async () => {
   for (const answers of [[{ hang: true }], [podList('5'), { hang: true }], [podList('5'), { stream: new Stream() }]]) {
     const { clock, transport, reflector, controller } = setUp(plain);
     transport.script(...answers);
@@ -550,7 +550,7 @@ test('an abort ends the reflector in every phase and leaves no timer', async () 
   }
 });
 
-test('the transformation of an object receives the kept version of this object, from a list and from a watch', async () => {
+test('transform gets the stored version of the object as its second argument, for a list and for a watch', async () => {
   const seen: string[] = [];
   const transform = (object: Pod, previous: Pod | undefined): Pod => {
     const versionOf = (one: Pod | undefined): string => one?.metadata.resourceVersion ?? 'none';

@@ -22,7 +22,7 @@ function setUp({ limited = false } = {}) {
 const lease = { metadata: { name: 'a', namespace: 'kube-node-lease' }, spec: { holderIdentity: 'a' } };
 const status = { status: { phase: 'Running' } };
 
-test('each kind of request has its method, path, media type and body', async () => {
+test('each method sends the right HTTP method, path, media type and body', async () => {
   const { client, transport } = setUp();
   for (let i = 0; i < 11; i++) transport.script({ json: { metadata: {}, items: [] } });
   await client.create(resources.leases, lease, { fieldManager: 'kubelet', dryRun: true });
@@ -89,7 +89,7 @@ test('each kind of request has its method, path, media type and body', async () 
   expect(transport.requests[0]?.headers).toMatchObject({ accept: 'application/json', 'user-agent': 'kubelet/v1' });
 });
 
-/** Untyped calls: JavaScript passes undefined for a missing name. */
+/** Returns calls with an incomplete key, as callers without types could make them. */
 function nameless(key: object): readonly (readonly [string, (client: RestClient) => Promise<unknown>])[] {
   const place = key as { readonly namespace: string; readonly name: string };
   const patch = { type: 'merge', body: status } as const;
@@ -114,16 +114,19 @@ describe.each([
   { namespace: undefined, name: 'web' },
   { namespace: '', name: 'web' },
   { name: 'web' },
-])('W3: a request for a pod at %j', (key) => {
-  test.each(nameless(key))('%s is refused as InvalidRequest and nothing is sent', async (_, call) => {
-    const { client, transport } = setUp();
-    transport.script({ json: {} });
-    await expect(call(client)).rejects.toMatchObject({ code: 'InvalidRequest' });
-    expect(transport.requests).toEqual([]);
-  });
+])('W3: requests for a pod with the incomplete key %j', (key) => {
+  test.each(nameless(key))(
+    'W3: %s with an incomplete key is rejected as InvalidRequest, and nothing is sent',
+    async (_, call) => {
+      const { client, transport } = setUp();
+      transport.script({ json: {} });
+      await expect(call(client)).rejects.toMatchObject({ code: 'InvalidRequest' });
+      expect(transport.requests).toEqual([]);
+    },
+  );
 });
 
-test('W3: delete of a cluster-scoped object without a name is refused and nothing is sent', async () => {
+test('W3: delete of a cluster-scoped object without a name is rejected and nothing is sent', async () => {
   const { client, transport } = setUp();
   transport.script({ json: {} });
   const named = client.delete(resources.nodes, { name: undefined } as never);
@@ -131,7 +134,7 @@ test('W3: delete of a cluster-scoped object without a name is refused and nothin
   expect(transport.requests).toEqual([]);
 });
 
-test('W3: deleteCollection without a selector is refused and nothing is sent', async () => {
+test('W3: deleteCollection without a selector is rejected and nothing is sent', async () => {
   const { client, transport } = setUp();
   transport.script({ json: {} });
   const message = 'delete leases: fieldSelector or labelSelector is required';
@@ -140,7 +143,7 @@ test('W3: deleteCollection without a selector is refused and nothing is sent', a
   expect(transport.requests).toEqual([]);
 });
 
-test('W3: createSubresource without a subresource is refused and nothing is sent', async () => {
+test('W3: createSubresource without a subresource is rejected and nothing is sent', async () => {
   const { client, transport } = setUp();
   transport.script({ json: {} });
   const place = { namespace: 'default', name: 'a', subresource: undefined } as never;
@@ -149,7 +152,7 @@ test('W3: createSubresource without a subresource is refused and nothing is sent
   expect(transport.requests).toEqual([]);
 });
 
-test('items of a list have kind and apiVersion, as objects of a watch have', async () => {
+test('list() adds kind and apiVersion to the items of a list', async () => {
   const { client, transport } = setUp();
   transport.script({
     json: { metadata: { resourceVersion: '5', continue: 'c' }, items: [{ metadata: { name: 'a' }, 'x-new': 1 }] },
@@ -161,7 +164,7 @@ test('items of a list have kind and apiVersion, as objects of a watch have', asy
   });
 });
 
-test('integers of read-only objects are numbers, even if inexact; integers of objects that may be written back are exact', async () => {
+test('integers beyond 2^53 are rounded in lists and watches, and exact in objects that may be written back', async () => {
   const { client, transport } = setUp();
   const pod =
     '{"metadata":{"name":"a","resourceVersion":"5"},"spec":{"terminationGracePeriodSeconds":9223372036854775807}}';
@@ -177,7 +180,7 @@ test('integers of read-only objects are numbers, even if inexact; integers of ob
   await watched.return?.();
 });
 
-test('a request to a busy server is retried as Retry-After says, up to ten times', async () => {
+test('a request to a busy server is retried up to ten times, each after the wait in Retry-After', async () => {
   const { client, transport, clock, metrics } = setUp();
   const busy = { ...failure(429, 'TooManyRequests'), headers: { 'retry-after': '3' } };
   transport.script(busy, busy, { json: {} });
@@ -210,7 +213,7 @@ test('metrics include sizes of requests without a body and of failed responses',
   expect(metrics.text()).toContain('rest_client_response_size_bytes_count{verb="GET",host="api:6443"} 2');
 });
 
-test('a refused connection is reported with the request, and not retried', async () => {
+test('the error of a refused connection contains the request, and the request is not retried', async () => {
   const { client, transport } = setUp();
   transport.script({ fail: systemError('ECONNREFUSED') });
   await expect(client.get(resources.nodes, { name: 'a' })).rejects.toMatchObject({
@@ -220,7 +223,7 @@ test('a refused connection is reported with the request, and not retried', async
   });
 });
 
-test('a truncated response and a response that is not an object are invalid', async () => {
+test('a truncated response and a response that is not an object fail as InvalidResponse', async () => {
   const { client, transport } = setUp();
   transport.script({ text: '{"metadata":{"na' }, { text: '[]' }, { json: { kind: 'Pod' } });
   await expect(client.get(resources.nodes, { name: 'a' })).rejects.toMatchObject({ code: 'InvalidResponse' });
@@ -228,7 +231,7 @@ test('a truncated response and a response that is not an object are invalid', as
   await expect(client.list(resources.nodes)).rejects.toThrow('list nodes: the response must be a list');
 });
 
-test('a server warning is logged once', async () => {
+test('a warning of the server is logged only once', async () => {
   const { client, transport, lines } = setUp();
   const headers = { warning: '299 - "spec.x is deprecated"' };
   transport.script({ json: {}, headers }, { json: {}, headers });
@@ -239,7 +242,7 @@ test('a server warning is logged once', async () => {
   ]);
 });
 
-test('the rate limit allows a burst, then a fixed rate in order of arrival; watches do not count', async () => {
+test('the rate limit allows a burst, then requests at a fixed rate in order of arrival; a watch does not wait', async () => {
   const { client, transport, clock } = setUp({ limited: true });
   for (let i = 0; i < 8; i++) transport.script({ json: {} });
   const done: number[] = [];
@@ -257,7 +260,7 @@ test('the rate limit allows a burst, then a fixed rate in order of arrival; watc
   await Promise.all(all);
 });
 
-test('a request that is aborted while it waits for the rate limit returns its slot', async () => {
+test('a request that is aborted while it waits for the rate limit does not use up a token of the limit', async () => {
   const { client, transport, clock } = setUp({ limited: true });
   for (let i = 0; i < 3; i++) transport.script({ json: {} });
   await client.get(resources.nodes, { name: 'a' });
@@ -274,7 +277,7 @@ test('a request that is aborted while it waits for the rate limit returns its sl
   expect(clock.pendingTimers).toBe(0);
 });
 
-test('discovery chooses the first version that the server supports, and queries it once', async () => {
+test("Discovery chooses the first version that the server serves, and caches the server's responses", async () => {
   const { client, transport } = setUp();
   transport.script(failure(404, 'NotFound'), { json: { resources: [{ name: 'clustertrustbundles' }] } });
   transport.script({ json: { gitVersion: 'v1.36.3+x', major: '1', minor: '36+' } });
@@ -286,7 +289,7 @@ test('discovery chooses the first version that the server supports, and queries 
   expect(transport.paths).toEqual(['/apis/certificates.k8s.io/v1', '/apis/certificates.k8s.io/v1beta1', '/version']);
 });
 
-test('objects are created without server-set fields: the UID, and the name if it is generated', async () => {
+test('create() needs no UID and, with generateName, no name, but a namespace', async () => {
   const { client, transport } = setUp();
   const made = { metadata: { name: 'web-x1', namespace: 'ns', uid: 'u1' }, spec: { containers: [] } };
   transport.script({ json: made });

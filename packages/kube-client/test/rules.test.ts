@@ -34,11 +34,11 @@ test('any JSON value survives parsing and writing', () => {
   );
 });
 
-test('the error for invalid JSON quotes a shortened text', () => {
+test('the error for invalid JSON quotes the beginning of the text', () => {
   expect(() => parseJson(`<html>${'x'.repeat(200)}`)).toThrow(/^not JSON: "<html>x+\.\.\."$/);
 });
 
-test('W4: the error for invalid JSON that may contain a secret quotes nothing, nor does its cause', () => {
+test('W4: the error for invalid JSON that may contain a secret quotes nothing, and neither does its cause', () => {
   for (const text of ['{"data":{"password": hunter2hunter2}}', 'hunter2hunter2']) {
     expect(String(thrownBy(() => parseJson(text)))).toBe(`KubeError: not JSON: ${text.length} characters`);
     expect(JSON.stringify(causesOf(thrownBy(() => parseJson(text))))).not.toContain('hunter2');
@@ -56,7 +56,7 @@ function thrownBy(step: () => unknown): unknown {
   throw new Error('it does not throw');
 }
 
-/** The messages of an error and of all its causes. */
+/** Returns the messages of an error and of all its causes. */
 function causesOf(error: unknown): readonly string[] {
   return error instanceof Error ? [error.message, ...causesOf(error.cause)] : [];
 }
@@ -99,7 +99,7 @@ test.each([
   ['0', '5', undefined],
   ['05', '5', undefined],
   ['abc', '5', undefined],
-])('comparing resource versions %j and %j yields %j', (a, b, expected) => {
+])('compareResourceVersions(%j, %j) has the sign %j', (a, b, expected) => {
   const result = compareResourceVersions(a, b);
   expect(result === undefined ? undefined : Math.sign(result)).toBe(expected);
 });
@@ -141,7 +141,7 @@ test.each([
   [resources.pods, { namespace: 'ns', name: 7 } as never, /7 is not a name/],
   [resources.pods, { namespace: 'ns', name: 'a\ud800' }, /"a\\ud800" is not a name: it must be valid Unicode/],
   [resources.pods, { namespace: null, name: 'a' } as never, /null is not a namespace/],
-])('W3: refuses a path of %j %j', (resource, place, message) => {
+])('W3: objectPath rejects %j %j', (resource, place, message) => {
   expect(() => objectPath(resource, place)).toThrow(message);
   expect(() => objectPath(resource, place)).toThrow(expect.objectContaining({ code: 'InvalidRequest' }));
 });
@@ -150,7 +150,7 @@ test('the apiVersion of the core group has no group name', () => {
   expect([apiVersionOf(resources.pods), apiVersionOf(resources.leases)]).toEqual(['v1', 'coordination.k8s.io/v1']);
 });
 
-test('query strings omit absent values and escape present ones', () => {
+test('query strings omit absent and empty values and escape present ones', () => {
   const selector = fieldSelector({ 'spec.nodeName': 'a', 'metadata.name': 'x,y=z\\' });
   expect(selector).toBe('spec.nodeName=a,metadata.name=x\\,y\\=z\\\\');
   expect(withQuery('/p', { a: undefined, b: '', c: 0, d: false, e: 'x&y=z' })).toBe('/p?c=0&d=false&e=x%26y%3Dz');
@@ -180,11 +180,14 @@ test.each([
   [403, 'no way', 'Forbidden', 'no way (get /x)'],
   [418, '', 'Unknown', 'the server responded with the status code 418 but did not return more information (get /x)'],
   [503, '', 'ServiceUnavailable', 'the server is currently unable to handle the request (get /x)'],
-])('a response %i %j without a Status becomes %s', (status, text, code, message) => {
-  expect(errorOfResponse({ status, text }, 'get /x')).toMatchObject({ code, message, httpStatus: status });
-});
+])(
+  'a response with status %i and body %j without a Status becomes an error with the code %s',
+  (status, text, code, message) => {
+    expect(errorOfResponse({ status, text }, 'get /x')).toMatchObject({ code, message, httpStatus: status });
+  },
+);
 
-test('a Status is returned with its original message', () => {
+test('a Status in a response becomes an error with its message, code and details', () => {
   const status = {
     kind: 'Status',
     status: 'Failure',
@@ -261,17 +264,20 @@ test.each([
   ['GET', reset, 1, 1000],
   ['PUT', reset, 1, undefined],
   ['GET', refused, 1, undefined],
-])('%s after %s, attempt %i, is retried after %j ms', (method, error, attempt, expected) => {
-  expect(retryDelayMs({ method, error, attempt, maxRetries: 10 })).toBe(expected);
-});
+])(
+  'the delay before %s is retried after %s, attempt %i, is %j ms (undefined: no retry)',
+  (method, error, attempt, expected) => {
+    expect(retryDelayMs({ method, error, attempt, maxRetries: 10 })).toBe(expected);
+  },
+);
 
-test('parseWarnings returns the unquoted texts of Warning headers with code 299, and ignores others', () => {
+test('parseWarnings returns the unquoted texts of Warning headers with code 299, and ignores other codes', () => {
   expect(parseWarnings('299 - "a \\"b\\", c", 110 other "stale" , 299 k8s "d"')).toEqual(['a "b", c', 'd']);
   expect(parseWarnings('nonsense')).toEqual([]);
   expect(parseWarnings(undefined)).toEqual([]);
 });
 
-test('an unknown watch event type is skipped, an invalid watch event is an error', () => {
+test('an unknown watch event type is skipped; an invalid watch event throws', () => {
   expect(parseWatchEvent('{"type":"NEWER","object":{}}')).toBeUndefined();
   expect(() => parseWatchEvent('[1]')).toThrow('not a watch event: 3 characters');
   expect(() => parseWatchEvent('{"type":"ADDED","object":{"metadata":{}}}')).toThrow('has an object without a name');
@@ -336,7 +342,7 @@ test.each([
   expect(proxy?.href).toBe(expected === undefined ? undefined : new URL(expected).href);
 });
 
-test('refuses a proxy with an unknown protocol', () => {
+test('proxyUrlProblem accepts http, https and SOCKS 5 URLs and rejects others', () => {
   expect(proxyUrlProblem('ftp://p')).toBe('expected http, https or socks5, got ftp://');
   expect(proxyUrlProblem('p p')).toBe('is no URL');
   for (const scheme of ['http', 'https', 'socks5', 'socks5h']) {
@@ -355,7 +361,7 @@ test.each<[Change, Change, Change | undefined]>([
   [changed('b', 'a'), deleted('b'), deleted('b')],
   [deleted('a'), changed('b'), changed('b', 'a')],
   [{ type: 'synced' }, { type: 'synced' }, { type: 'synced' }],
-])('resolving %j and %j yields %j', (waiting, next, expected) => {
+])('merging the changes %j and %j yields %j', (waiting, next, expected) => {
   expect(mergeChanges(waiting, next)).toEqual(expected);
 });
 
@@ -403,7 +409,7 @@ test.each<[rules.ReflectorPhase, number, KubeError, Partial<rules.ReflectorState
   expect(rules.afterFailure(end, failure, { ...state, ...more })).toMatchObject(expected);
 });
 
-test('an unanswered watch is retried after a back-off; a watch that ended is resumed if it had delivered anything', () => {
+test('a watch without a response is retried after a back-off; a watch that ended is resumed without one', () => {
   const end = { phase: 'watch', opened: false, lastedMs: 30_000, events: 0 } as const;
   expect(rules.afterFailure(end, error('ConnectionFailed'), state)).toMatchObject({ next: 'watch', backOff: true });
   const ended = { ...end, opened: true };
@@ -414,13 +420,13 @@ test('an unanswered watch is retried after a back-off; a watch that ended is res
   expect(rules.afterEvent('6', true, { ...state, unheard: true })).toMatchObject({ unheard: false });
 });
 
-test('the wait that a server requests with Retry-After is limited', () => {
+test('a wait that a server requests with Retry-After is limited to 10 minutes', () => {
   expect(parseRetryAfter('999999999', NOW_MS)).toBe(600_000);
   expect(parseRetryAfter('Fri, 01 Jan 2100 00:00:00 GMT', NOW_MS)).toBe(600_000);
   expect(errorOfStatus({ details: { retryAfterSeconds: 1e9 } }).retryAfterMs).toBe(600_000);
 });
 
-test('after a fallback to a plain list, streaming lists are used again', () => {
+test('after a plain list that replaced a failed streaming list, streaming lists are used again', () => {
   expect(rules.afterListed('9', false, { ...state, streaming: 'skip' }).streaming).toBe('on');
   expect(rules.afterListed('9', false, { ...state, streaming: 'off' }).streaming).toBe('off');
   expect(rules.afterListed('9', true, { ...state, versionUnavailable: true })).toMatchObject({

@@ -1,7 +1,7 @@
 import { Channel, linkAbort } from '@node-agent/async';
 import type { HttpRequest, HttpResponse, HttpTransport } from '../src/index.ts';
 
-/** A response that a test writes in pieces. */
+/** A response body that a test writes in pieces. */
 export class Stream {
   readonly #channel = new Channel<Uint8Array | Error>();
   aborted = false;
@@ -24,12 +24,12 @@ export class Stream {
     this.bookmark(resourceVersion, { 'k8s.io/initial-events-end': 'true' });
   }
 
-  /** Ends the response regularly. */
+  /** Ends the response without an error. */
   end(): void {
     this.#channel.close();
   }
 
-  /** Breaks the response, as a connection reset does. */
+  /** Ends the response with an error, as a connection reset does. */
   break(code = 'ECONNRESET'): void {
     this.fail(Object.assign(new Error(`read ${code}`), { code }));
   }
@@ -68,12 +68,12 @@ export class ScriptedTransport implements HttpTransport {
   readonly requests: HttpRequest[] = [];
   readonly #answers: Answer[] = [];
 
-  /** Appends responses in the order of the expected requests. */
+  /** Adds the responses of the next requests, in their order. */
   script(...answers: readonly Answer[]): void {
     this.#answers.push(...answers);
   }
 
-  /** The paths of the requests so far, without selectors. */
+  /** The decoded paths of the requests so far, with their queries. */
   get paths(): readonly string[] {
     return this.requests.map(({ path }) => decodeURIComponent(path));
   }

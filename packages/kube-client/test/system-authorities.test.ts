@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterEach(() => f.endTest());
 afterAll(() => f[Symbol.asyncDispose]());
 
-test("a cluster without a configured CA is verified with the machine's trusted CAs", async () => {
+test("a server is verified with the machine's trusted CAs if no CA is configured", async () => {
   const server = await f.tlsServer(false);
   const ask = async (environment: Readonly<Record<string, string>>): Promise<string> => {
     const flags = ['--conditions=@node-agent/source', '--disable-warning=ExperimentalWarning'];

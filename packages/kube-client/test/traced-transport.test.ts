@@ -25,7 +25,7 @@ async function* body() {
   yield new TextEncoder().encode('{}');
 }
 
-describe('a traced request to the API server', () => {
+describe('tracing of requests to the API server', () => {
   it('a traced request to the API server is a client span that ends with the response body, and carries its trace context', async () => {
     const { ended, sent, transport } = traced(async () => ({ status: 200, headers: {}, body: body() }));
     const response = await transport.request(request);
@@ -48,7 +48,7 @@ describe('a traced request to the API server', () => {
     expect(sent[0]?.headers).toEqual({ 'user-agent': 'kubelet', traceparent: `00-${traceId}-${spanId}-01` });
   });
 
-  it('the span of a request fails with a status of 400 or more, and with an error of the connection', async () => {
+  it('the span of a request has an error status for a response of 400 or more, and for a failed connection', async () => {
     const refused = traced(async () => ({ status: 409, headers: {}, body: body() }));
     for await (const _chunk of (await refused.transport.request(request)).body);
     expect(refused.ended).toMatchObject([{ error: '', attributes: { 'error.type': '409' } }]);
@@ -57,7 +57,7 @@ describe('a traced request to the API server', () => {
     expect(broken.ended).toMatchObject([{ error: 'connection reset' }]);
   });
 
-  it('the response body is passed on unchanged if the trace is not sampled', async () => {
+  it('if the trace is not sampled, the response body is passed on unchanged', async () => {
     const given = body();
     const { ended, sent, transport } = traced(async () => ({ status: 200, headers: {}, body: given }), 0);
     expect((await transport.request(request)).body).toBe(given);

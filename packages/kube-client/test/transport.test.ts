@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterEach(() => f.endTest());
 afterAll(() => f[Symbol.asyncDispose]());
 
-describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
+describe.each(PROTOCOLS)('requests over %s', (_protocol, http2) => {
   test('the client presents its certificate, verifies the server, and keeps connections', async () => {
     const server = await f.tlsServer(http2);
     const { client } = f.clientOf({
@@ -25,16 +25,24 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   });
 
   test.each<[string, (server: ApiServer) => ConnectionConfig['cluster'], string | undefined]>([
-    ['another CA', ({ url }) => ({ server: url, ca: { data: f.other.ca } }), 'unable to verify|self-signed'],
-    ['another name', ({ url }) => ({ server: url, ca: { data: f.pki.ca }, tlsServerName: 'elsewhere' }), 'altnames'],
     [
-      'the name that is asked for',
+      'fails if the server has another CA',
+      ({ url }) => ({ server: url, ca: { data: f.other.ca } }),
+      'unable to verify|self-signed',
+    ],
+    [
+      'fails if another server name is required',
+      ({ url }) => ({ server: url, ca: { data: f.pki.ca }, tlsServerName: 'elsewhere' }),
+      'altnames',
+    ],
+    [
+      'succeeds if the required server name is in the certificate',
       ({ url }) => ({ server: url, ca: { data: f.pki.ca }, tlsServerName: 'kubernetes' }),
       undefined,
     ],
-    ['no check at all', ({ url }) => ({ server: url, skipTlsVerify: true }), undefined],
-    ['a port without a listener', () => ({ server: 'https://127.0.0.1:1' }), 'ECONNREFUSED'],
-  ])('a server with %s', async (_, cluster, problem) => {
+    ['succeeds if the certificate is not verified', ({ url }) => ({ server: url, skipTlsVerify: true }), undefined],
+    ['fails if no server listens on the port', () => ({ server: 'https://127.0.0.1:1' }), 'ECONNREFUSED'],
+  ])('a request %s', async (_, cluster, problem) => {
     const server = await f.tlsServer(http2);
     const { client } = f.clientOf({ cluster: cluster(server), user: {} });
     const call = client.get(resources.nodes, { name: 'a' });
@@ -68,7 +76,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(server.seen.map(({ method }) => method)).toEqual(['GET', 'GET', 'PATCH']);
   });
 
-  test('an abort ends a request, a body and a watch immediately; a deadline ends a request', async () => {
+  test('an abort ends a request, a response body and a watch immediately; a deadline ends a request', async () => {
     const server = await f.tlsServer(http2);
     const { clock, client, transport } = f.clientOf({
       cluster: { server: server.url, ca: { data: f.pki.ca } },
@@ -106,7 +114,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect((await late).message).toBe('get /api/v1/nodes/a: no answer within 20000 ms');
   });
 
-  test('a request after the clients were disposed is refused and opens no connection', async () => {
+  test('a request after the disposal of KubeClients fails and opens no connection', async () => {
     const server = await f.tlsServer(http2);
     const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: certificate(f.nodeA) };
     const clients = new KubeClients({ environment: {} }, { connection });
@@ -121,7 +129,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     await expect(clients.requests.watch(resources.nodes, {})).rejects.toMatchObject({ code: 'ConnectionFailed' });
   });
 
-  test('clients of other users share the connections, and the server sees who they are', async () => {
+  test('clients for other users share the connections, and the server sees the impersonated users', async () => {
     const server = await f.tlsServer(http2);
     const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: certificate(f.nodeA) };
     const clients = new KubeClients({ environment: {} }, { connection });
@@ -139,7 +147,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
     expect(server.connections).toBe(1);
   });
 
-  test('later requests follow a new rate limit, and a request that waits keeps its turn', async () => {
+  test('after setRequestRate, new requests follow the new limit, and a waiting request is sent as the old limit allows', async () => {
     const server = await f.tlsServer(http2);
     const clock = new FakeClock();
     const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: certificate(f.nodeA) };
@@ -189,7 +197,7 @@ describe.each(PROTOCOLS)('%s', (_protocol, http2) => {
   });
 });
 
-test('with an HTTP/2 server a hundred watches share one connection', async () => {
+test('a hundred watches share one connection to an HTTP/2 server', async () => {
   const server = await f.tlsServer(true);
   const { client } = f.clientOf({
     cluster: { server: server.url, ca: { data: f.pki.ca } },
@@ -218,14 +226,17 @@ test.each([
   [{ DISABLE_HTTP2: 'false' }, '1.1'],
   [{ DISABLE_HTTP2: '' }, '2.0'],
   [{}, '2.0'],
-])('with the environment %j a server of both protocols is reached over HTTP/%s', async (environment, version) => {
-  const server = await f.tlsServer(true, { allowHTTP1: true });
-  const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} };
-  const clients = new KubeClients({ environment }, { connection });
-  f.ends.push(() => clients[Symbol.asyncDispose]());
-  await clients.requests.get(resources.nodes, { name: 'a' });
-  expect(server.seen.map(({ httpVersion }) => httpVersion)).toEqual([version]);
-});
+])(
+  'with the environment %j, a server that supports both protocols is reached over HTTP/%s',
+  async (environment, version) => {
+    const server = await f.tlsServer(true, { allowHTTP1: true });
+    const connection = { cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} };
+    const clients = new KubeClients({ environment }, { connection });
+    f.ends.push(() => clients[Symbol.asyncDispose]());
+    await clients.requests.get(resources.nodes, { name: 'a' });
+    expect(server.seen.map(({ httpVersion }) => httpVersion)).toEqual([version]);
+  },
+);
 
 test("another connection is opened when the server's stream limit is reached", async () => {
   const server = await f.tlsServer(true, { maxConcurrentStreams: 10 });
@@ -270,7 +281,7 @@ test('a connection whose peer answers no ping is closed after 45 s of silence, a
   expect(server.connections).toBe(2);
 });
 
-test('after a request timed out on a silent connection, the next request opens a new one', async () => {
+test('after a request timed out on a silent connection, the next request opens a new connection', async () => {
   const server = await f.tlsServer(true);
   const relay = await Relay.to(server);
   f.ends.push(() => relay[Symbol.asyncDispose]());
@@ -287,7 +298,7 @@ test('after a request timed out on a silent connection, the next request opens a
   expect(server.connections).toBe(2);
 });
 
-test('K3: closing connections while they are being opened fails their requests, and nothing else', async () => {
+test('K3: closing connections while they are being opened fails their requests, and throws no uncaught error', async () => {
   const server = await f.tlsServer(true);
   const { client, transport } = f.clientOf({ cluster: { server: server.url, ca: { data: f.pki.ca } }, user: {} });
   const uncaught: unknown[] = [];

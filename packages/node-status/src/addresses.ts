@@ -7,20 +7,23 @@ import { nodeIpProblem } from './node-ips.ts';
 /** The annotation that passes --node-ip to a cloud controller manager. */
 const PROVIDED_NODE_IP = 'alpha.kubernetes.io/provided-node-ip';
 
-/** The network of the host. */
+/** Facts about the host's network, from which a node's addresses are chosen. */
 export interface NetworkFacts {
   /** All addresses of the host's interfaces. */
   readonly hostAddresses: readonly string[];
-  /** The addresses of the node's name in DNS and /etc/hosts. Empty if there are none. */
+  /** The addresses of the node's name in DNS and /etc/hosts. The list is empty if the name has no addresses. */
   readonly namedAddresses: readonly string[];
   /** The address of the default route's interface, preferably in the address family of --node-ip. */
   readonly defaultAddress?: string | undefined;
 }
 
-/** The settings for a node's addresses. */
+/** The settings that determine which addresses a node reports. */
 export interface AddressSettings {
   readonly hostname: string;
-  /** --node-ip: see `parseNodeIps`. An unspecified address selects a family. */
+  /**
+   * The addresses of --node-ip (see `parseNodeIps`). An unspecified address (`0.0.0.0` or `::`) only selects an address
+   * family.
+   */
   readonly nodeIps: readonly IpAddress[];
   readonly externalCloudProvider: boolean;
 }

@@ -3,10 +3,10 @@ import { type Reservations, reservationOfCapacity } from './reservation.ts';
 
 /**
  * Returns the resources available to pods (`nodestatus/setters.go`, MachineInfo): the capacity minus the reservations,
- * at least 0. Memory of huge pages is subtracted from memory. If a resource is gone from the capacity, it is removed
- * only if it is an extended resource.
+ * at least 0. Memory of huge pages is subtracted from memory. If a resource is no longer in the capacity, it is removed
+ * from the allocatable resources only if it is an extended resource.
  *
- * @param before the allocatable resources reported so far
+ * @param before the allocatable resources that the node reported last
  * @param devices the healthy devices of device plugins
  */
 export function nodeAllocatable(

@@ -6,24 +6,26 @@ export interface DevicePluginResources {
   readonly capacity: ResourceList;
   readonly allocatable: ResourceList;
   /**
-   * Resources of plugins that are gone. They are reported as 0, to distinguish them from resources that the cluster
-   * added.
+   * Names of the resources whose device plugins are gone. Resources of missing plugins are reported as 0, to
+   * distinguish them from resources that the cluster added.
    */
   readonly removed: readonly string[];
 }
 
-/** The input of the node's capacity. */
+/** Facts from which the node's capacity is computed. */
 export interface CapacityFacts {
-  /** `undefined` if unreadable. The node then reports no CPU and no memory, and gets no pods. */
+  /**
+   * Data about the machine; `undefined` if unreadable. The node then reports no CPU and no memory, and gets no pods.
+   */
   readonly machine: MachineInfo | undefined;
-  /** The size of the file system with the root directory. `undefined` if unknown. */
+  /** The size of the file system with the root directory. The size is `undefined` if it is unknown. */
   readonly ephemeralStorageBytes?: number | undefined;
   readonly devicePlugins?: DevicePluginResources | undefined;
 }
 
 export interface CapacitySettings {
   readonly maxPods: number;
-  /** 0: no limit other than `maxPods`. */
+  /** The maximum number of pods per CPU. 0: no limit other than `maxPods`. */
   readonly podsPerCore: number;
   /** Whether ephemeral storage is reported. */
   readonly localStorageCapacityIsolation: boolean;

@@ -5,7 +5,8 @@ interface DeclaredFeature {
   readonly needs?: (runtime: RuntimeFeatures | undefined) => boolean;
 }
 
-// component-helpers/nodedeclaredfeatures/features: a feature is declared under the name of its gate.
+// The features that component-helpers declares (`nodedeclaredfeatures/features`). Each is declared under the name of
+// its feature gate.
 const FEATURES: readonly DeclaredFeature[] = [
   { gate: 'ExtendWebSocketsToKubelet' },
   { gate: 'InPlacePodLevelResourcesVerticalScaling' },
@@ -18,8 +19,8 @@ const FEATURES: readonly DeclaredFeature[] = [
 ];
 
 /**
- * Returns the features that a scheduler must not take for granted (KEP-5328), sorted: those whose gate is enabled and
- * which the runtime supports.
+ * Returns the node's declared features (KEP-5328), which a scheduler cannot assume on every node, sorted. A feature is
+ * declared if its gate is enabled and the runtime supports it.
  *
  * @param enabled returns whether a feature gate is enabled; false for unknown gates
  */

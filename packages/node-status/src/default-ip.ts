@@ -4,11 +4,11 @@ import { type IpAddress, isGlobalUnicast, parseIp } from './ip.ts';
 export interface HostInterface {
   readonly name: string;
   readonly loopback: boolean;
-  /** Without prefix lengths. */
+  /** The addresses of the interface, without prefix lengths. */
   readonly addresses: readonly string[];
 }
 
-/** The interface and family of a default route. */
+/** A default route: its interface and address family. */
 export interface DefaultRoute {
   readonly interface: string;
   readonly family: 4 | 6;
@@ -48,7 +48,8 @@ export function parseDefaultRoutes(ipv4: string, ipv6: string): readonly Default
 
 /**
  * Returns the address of the default route's interface, or of the loopback interface if the former has only link-local
- * addresses. The preferred IP family is searched first, then the other family. Returns `undefined` if there is none.
+ * addresses. The preferred IP family is searched first, then the other family. Returns `undefined` if neither family
+ * has an address.
  *
  * @param routes `undefined` if the host has no route table; then any interface other than loopback is used
  */

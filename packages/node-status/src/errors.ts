@@ -1,7 +1,7 @@
 import { brand, hasBrand } from '@node-agent/async';
 
 /**
- * Why an operation failed.
+ * The reason why the node's status could not be computed or written.
  * - `InvalidNodeIp`: --node-ip is invalid.
  * - `InvalidOptions`: a resource setting is invalid.
  * - `MachineUnreadable`: a file about the machine is missing or invalid.
@@ -39,8 +39,8 @@ export class NodeStatusError extends Error {
   }
 
   /**
-   * Returns a `NodeStatusError` unchanged; any other error becomes the cause of one with the code `Unknown` and the
-   * same message.
+   * Returns a `NodeStatusError` unchanged; any other error becomes the cause of a new `NodeStatusError` with the code
+   * `Unknown` and the same message.
    */
   static from(error: unknown): NodeStatusError {
     if (NodeStatusError.is(error)) return error;

@@ -3,12 +3,12 @@ import type { Logger } from '@node-agent/telemetry';
 
 /** The options of a {@link FactSource}. */
 export interface FactSourceOptions<T> {
-  /** The name in log lines. */
+  /** The name of the source in log lines. */
   readonly name: string;
   readonly read: (signal: AbortSignal) => Promise<T>;
   /** How long a value is considered current, in milliseconds. */
   readonly maxAgeMs: number;
-  /** How long a caller waits before it gets the previous value, in milliseconds. */
+  /** How long a caller waits for a read, in milliseconds. After that, the caller gets the previous value. */
   readonly patienceMs: number;
 }
 
@@ -57,7 +57,7 @@ export class FactSource<T> {
     return this.#last?.value;
   }
 
-  /** Never rejects: a failure is logged, and the previous value is kept. */
+  /** Reads a new value. Never rejects: a failure is logged, and the previous value is kept. */
   async #read(signal: AbortSignal): Promise<void> {
     using link = linkAbort(signal);
     try {

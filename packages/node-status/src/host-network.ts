@@ -9,7 +9,7 @@ import {
 } from './default-ip.ts';
 import { type IpAddress, isUnspecified, parseIp } from './ip.ts';
 
-/** The sources of {@link readNetworkFacts}. */
+/** The functions and files from which {@link readNetworkFacts} reads. */
 export interface HostNetwork {
   readonly fs: Pick<FileSystem, 'readFile'>;
   /** `os.networkInterfaces`, or the method of an `InterfaceList`. */

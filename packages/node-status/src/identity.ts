@@ -1,8 +1,8 @@
 import type { Node } from './node.ts';
 
 /**
- * Returns why a registered node belongs to another machine: the provider IDs differ. Returns `undefined` if there is no
- * sign of that.
+ * Returns a message if a registered node belongs to another machine, because the provider IDs differ. Returns
+ * `undefined` if the IDs are equal or one is missing.
  */
 export function registrationConflict(existing: Node, own: Node): string | undefined {
   const [theirs, ours] = [existing.spec?.providerID ?? '', own.spec?.providerID ?? ''];
@@ -11,8 +11,8 @@ export function registrationConflict(existing: Node, own: Node): string | undefi
 }
 
 /**
- * Returns why a second kubelet must be writing to this node: its machine, firmware or boot ID differs from what this
- * kubelet wrote. Empty values are ignored.
+ * Returns a message if a second kubelet must be writing to this node: its machine, firmware or boot ID differs from
+ * what this kubelet wrote. Empty IDs are ignored.
  *
  * @param written the node after this kubelet's last write
  */

@@ -13,10 +13,10 @@ const UNINITIALIZED: Taint = {
 export interface RegistrationSettings {
   readonly nodeName: string;
   readonly hostname: string;
-  /** --node-labels, validated by `@node-agent/config`. They override the default labels. */
+  /** --node-labels, validated by `@node-agent/config`. Labels of --node-labels override the default labels. */
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** Empty: none. */
+  /** The provider ID of the machine. The value is empty if the machine has no provider ID. */
   readonly providerId: string;
   readonly externalCloudProvider: boolean;
   readonly enableControllerAttachDetach: boolean;
@@ -62,7 +62,10 @@ export function initialLabels({
   };
 }
 
-/** Sets the labels that a node must always have (`kubelet_node_status.go`, updateNode). */
+/**
+ * Sets the operating system and architecture labels, which a node must always have (`kubelet_node_status.go`,
+ * updateNode).
+ */
 export function withRequiredLabels(
   node: Node,
   { operatingSystem, architecture }: Pick<RegistrationSettings, 'operatingSystem' | 'architecture'>,
@@ -90,7 +93,7 @@ const DEFAULT_LABELS = [
   'beta.kubernetes.io/arch',
 ];
 
-/** Returns the existing node with the default labels of the node to create (updateDefaultLabels). */
+/** Returns the existing node with the default labels that a newly created node would have (updateDefaultLabels). */
 export function reconcileLabels(initial: Node, existing: Node): Node {
   const wanted = initial.metadata.labels ?? {};
   const labels: Record<string, string> = { ...existing.metadata.labels };

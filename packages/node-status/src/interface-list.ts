@@ -7,7 +7,7 @@ const ADDRESS_TABLES = ['/proc/net/fib_trie', '/proc/net/if_inet6'];
 
 /**
  * Lists the host's interfaces, including those without a link. The list is refreshed only if the kernel's address
- * tables changed: each pod has an interface, and listing a hundred of them takes many times as long as reading the
+ * tables changed: each pod has an interface, and listing a hundred interfaces takes many times as long as reading the
  * tables.
  */
 export class InterfaceList {
@@ -27,7 +27,7 @@ export class InterfaceList {
   async read(): Promise<ListedInterfaces> {
     const tables = await Promise.all(ADDRESS_TABLES.map((path) => this.#text(path)));
     const text = tables.join('\n');
-    // If the tables are unreadable, the interfaces are listed each time.
+    // If the tables are empty or unreadable, the interfaces are listed at each call.
     if (text.trim() === '' || this.#known?.tables !== text) {
       const [fibTrie = '', ifInet6 = ''] = tables;
       const list = withLocalAddresses(this.#networkInterfaces(), localAddresses(fibTrie, ifInet6));
@@ -40,7 +40,7 @@ export class InterfaceList {
     try {
       return new TextDecoder().decode(await this.#fs.readFile(path));
     } catch {
-      // A kernel without IPv6 has only one of the files. Without either, only the list is used.
+      // A kernel without IPv6 has only one of the files. Without both files, only Node.js' list of interfaces is used.
       return '';
     }
   }

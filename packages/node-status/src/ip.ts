@@ -8,7 +8,8 @@ export interface IpAddress {
 
 /** Parses an address as Go's `ParseIPSloppy` does: leading zeros in IPv4 are decimal, and zones are rejected. */
 export function parseIp(text: string): IpAddress | undefined {
-  // The library accepts more: zones, octal and hexadecimal parts, and addresses with fewer than four parts.
+  // IPv4 addresses are not parsed by the library, which also accepts octal and hexadecimal parts and fewer than four
+  // parts.
   if (!text.includes(':')) return parseIpv4(text);
   if (text.includes('%') || !ipaddr.IPv6.isValid(text)) return undefined;
   const address = ipaddr.IPv6.parse(text);
@@ -22,7 +23,7 @@ function parseIpv4(text: string): IpAddress | undefined {
   return ipaddr.IPv4.isValidFourPartDecimal(decimal) ? { text: decimal, family: 4 } : undefined;
 }
 
-/** Returns whether an address is `0.0.0.0` or `::`: any address of the family. */
+/** Reports whether an address is `0.0.0.0` or `::`, which stands for any address of its family. */
 export function isUnspecified(ip: IpAddress): boolean {
   return ip.text === '0.0.0.0' || ip.text === '::';
 }

@@ -8,11 +8,14 @@ export const NODE_LEASE_NAMESPACE = 'kube-node-lease';
 export interface LeaseContent {
   readonly nodeName: string;
   readonly durationSeconds: number;
-  /** The UID of the node that owns the lease; deleting the node deletes the lease. `undefined` if not known yet. */
+  /**
+   * The UID of the node that owns the lease. When the node is deleted, the garbage collector deletes the lease. The UID
+   * is `undefined` if it is not known yet.
+   */
   readonly nodeUid: string | undefined;
 }
 
-/** Returns the lease of a node that has none (`lease/controller.go`, newLease). */
+/** Returns the lease to create for a node without a lease (`lease/controller.go`, newLease). */
 export function newLease({ nodeName, durationSeconds, nodeUid }: LeaseContent, nowMs: number): Lease {
   return {
     apiVersion: 'coordination.k8s.io/v1',
@@ -26,7 +29,10 @@ export function newLease({ nodeName, durationSeconds, nodeUid }: LeaseContent, n
   };
 }
 
-/** Returns a renewed lease: with this kubelet's duration, and with an owner if it has none. Other fields are kept. */
+/**
+ * Returns a renewed lease: with this kubelet's duration, and with the node as owner if the lease has no owner. Other
+ * fields are kept.
+ */
 export function renewedLease(lease: Lease, { nodeName, durationSeconds, nodeUid }: LeaseContent, nowMs: number): Lease {
   const ownerless = (lease.metadata.ownerReferences ?? []).length === 0;
   return {

@@ -8,8 +8,8 @@ interface LocalAddress {
 }
 
 /**
- * Matches an address that is the machine's own in the kernel's table of IPv4 routes; the address may have other routes
- * before.
+ * Matches an address that is the machine's own in the kernel's table of IPv4 routes; between the address and its
+ * `LOCAL` entry, the table may list other routes.
  */
 const OWN_IPV4 = /\|-- (\d+(?:\.\d+){3})\n(?: +\/\d+ .*\n)*? +\/32 host LOCAL$/gm;
 const IPV6 = /^([0-9a-f]{32})(?: +[0-9a-f]+){4} +(\S+)$/gm;
@@ -24,7 +24,10 @@ export function localAddresses(fibTrie: string, ifInet6: string): readonly Local
   });
 }
 
-/** Adds addresses to a list: Node.js leaves out interfaces without a link, although they have addresses. */
+/**
+ * Returns the list with the local addresses that it lacks: Node.js leaves out interfaces without a link, although these
+ * interfaces have addresses.
+ */
 export function withLocalAddresses(listed: ListedInterfaces, local: readonly LocalAddress[]): ListedInterfaces {
   const known = new Set(Object.values(listed).flatMap((all = []) => all.map(({ address }) => parseIp(address)?.text)));
   const unlisted = local.filter(({ address }) => !known.has(address));

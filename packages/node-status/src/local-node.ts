@@ -9,7 +9,7 @@ import { setNodeStatus } from './set-node-status.ts';
 /** The components of a {@link LocalNode}. */
 export interface LocalNodeComponents {
   readonly sources: NodeFactSources;
-  /** Default: the machine's own. */
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** Default: no logging. */
   readonly logger?: Logger;
@@ -26,7 +26,7 @@ export class LocalNode {
   readonly #facts: NodeFactCollector;
   #node: Node;
 
-  /** @throws RangeError naming the invalid option */
+  /** @throws RangeError that names the invalid option */
   constructor(given: LocalNodeComponents, options: NodeStatusOptions) {
     checkComponents('LocalNode', given, {
       sources: ['machine', 'network', 'runtimeVersion', 'images', 'readiness'],

@@ -1,19 +1,19 @@
 /** Data about the machine from the kernel and the firmware. */
 export interface MachineInfo {
-  /** The ID of the installation (`/etc/machine-id`). Empty if unknown. */
+  /** The ID of the installation (`/etc/machine-id`). The ID is empty if it is unknown. */
   readonly machineId: string;
-  /** The UUID of the firmware. Empty if unknown. */
+  /** The UUID of the firmware. The UUID is empty if it is unknown. */
   readonly systemUuid: string;
-  /** Changes with each boot. */
+  /** The ID of the current boot, which changes with each boot. */
   readonly bootId: string;
-  /** For example `6.1.0-18-amd64`. */
+  /** The release of the kernel, for example `6.1.0-18-amd64`. */
   readonly kernelVersion: string;
-  /** For example `Debian GNU/Linux 12 (bookworm)`. */
+  /** The name of the operating system, for example `Debian GNU/Linux 12 (bookworm)`. */
   readonly osImage: string;
   /** The number of logical CPUs that are online. */
   readonly cpuCount: number;
   readonly memoryBytes: number;
-  /** 0 without swap. */
+  /** The size of the swap space, in bytes. 0 without swap. */
   readonly swapBytes: number;
   readonly hugePages: readonly HugePages[];
 }
@@ -61,7 +61,7 @@ export function cpuListLength(text: string): number | undefined {
   return cpuRanges(text)?.reduce((count, [from, to]) => count + to - from + 1, 0);
 }
 
-/** Returns whether a CPU list is a subset of another. False if either is invalid. */
+/** Returns whether a CPU list is a subset of another. Returns false if one of the lists is invalid. */
 export function isCpuSubset(list: string, of: string): boolean {
   const all = cpuRanges(of) ?? [];
   return cpuRanges(list)?.every(([from, to]) => all.some(([first, last]) => first <= from && to <= last)) ?? false;

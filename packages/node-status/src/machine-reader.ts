@@ -24,7 +24,8 @@ const HUGE_PAGES = '/sys/kernel/mm/hugepages';
 
 /**
  * Reads data about the machine from the kernel, as cAdvisor does (`machine/info.go`, `utils/sysfs`).
- * @throws NodeStatusError `MachineUnreadable` if memory or CPUs are unknown: a node without them would get no pods
+ * @throws NodeStatusError `MachineUnreadable` if memory or CPUs are unknown: a node that reports neither would get no
+ * pods
  */
 export async function readMachineInfo(fs: MachineFiles): Promise<MachineInfo> {
   const meminfo = await required(fs, '/proc/meminfo');
@@ -87,7 +88,8 @@ async function firstOf(fs: MachineFiles, paths: readonly string[]): Promise<stri
         .replaceAll('\0', '')
         .trim();
     } catch {
-      // Which of the files exist depends on the machine. The caller handles the case that none exists.
+      // The file does not exist on this machine, so the next path is tried. The caller handles the case that none
+      // exists.
     }
   }
   return undefined;

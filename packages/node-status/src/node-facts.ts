@@ -11,32 +11,38 @@ import type { RuntimeFeatures, RuntimeHandler } from './runtime-features.ts';
 import type { NodeFacts } from './set-node-status.ts';
 import type { RuntimeVersion } from './system-info.ts';
 
-/** The sources of the node's status. Asynchronous sources may be slow or fail; the previous value is used then. */
+/** The sources of the node's status. Asynchronous sources may be slow or fail; then the previous value is used. */
 export interface NodeFactSources {
-  /** See `readMachineInfo`. Called at most once a minute. */
+  /** Returns data about the machine (`readMachineInfo`). Called at most once a minute. */
   machine(signal: AbortSignal): Promise<MachineInfo>;
-  /** Called at most every 10 s. */
+  /** Returns the network of the host (`readNetworkFacts`). Called at most every 10 s. */
   network(signal: AbortSignal): Promise<NetworkFacts>;
-  /** CRI `Version`. Called at most once a minute. */
+  /** Returns the version of the runtime (CRI `Version`). Called at most once a minute. */
   runtimeVersion(signal: AbortSignal): Promise<RuntimeVersion>;
-  /** CRI `ListImages`. Called at most every 30 s. */
+  /** Returns the images of the runtime (CRI `ListImages`). Called at most every 30 s. */
   images(signal: AbortSignal): Promise<readonly NodeImage[]>;
   /** Returns the size of the file system with the root directory. Called at most once a minute. */
   ephemeralStorageBytes?(signal: AbortSignal): Promise<number>;
-  /** Checks the runtime, so that `readiness` reports its state. Called while the node starts, until it is ready. */
+  /**
+   * Checks the runtime, so that `readiness` reports the runtime's state. Called repeatedly while the node starts, until
+   * the node is ready.
+   */
   checkRuntime?(signal: AbortSignal): Promise<void>;
   readiness(): ReadinessFacts;
-  /** Default: no pressure. */
+  /** Returns the resources under pressure. Default: no pressure. */
   pressure?(): PressureFacts;
   devicePlugins?(): DevicePluginResources;
   runtimeHandlers?(): readonly RuntimeHandler[] | undefined;
   runtimeFeatures?(): RuntimeFeatures | undefined;
-  /** `undefined` until the volume manager knows which volumes are mounted. */
+  /**
+   * Returns the names of the volumes in use. Returns `undefined` until the volume manager knows which volumes are
+   * mounted.
+   */
   volumesInUse?(): readonly string[] | undefined;
 }
 
 const MINUTE_MS = 60_000;
-/** Durations in Go's format: `3m0.5s`. */
+/** Matches durations in Go's format, such as `3m0.5s`. */
 const DURATIONS = /\b(?:\d+(?:\.\d+)?(?:h|ms|m|s))+\b/g;
 const NO_PRESSURE: PressureFacts = { memory: false, disk: false, pid: false };
 
@@ -66,7 +72,10 @@ export class NodeFactCollector {
     this.#runtimeCheck = make('runtime', 0, async (signal) => sources.checkRuntime?.(signal));
   }
 
-  /** Returns all known values. @throws the signal's reason, or the error of a synchronous source */
+  /**
+   * Returns the current values of all sources; values of slow or failing sources may be old or `undefined`. @throws the
+   * signal's reason, or the error of a synchronous source
+   */
   async collect(signal: AbortSignal): Promise<NodeFacts> {
     const [machine, network, runtimeVersion, images, ephemeralStorageBytes] = await Promise.all([
       this.#machine.current(signal),
@@ -95,15 +104,15 @@ export class NodeFactCollector {
   }
 
   /**
-   * Returns a text that changes whenever the API server must be informed immediately. Durations in error texts are
-   * removed, because a problem that merely continues is not a change.
+   * Returns a text of all values whose changes must be reported to the API server immediately. Durations in error texts
+   * are removed, because a problem that merely continues is not a change.
    */
   fingerprint(): string {
     const { readiness, ...others } = this.#changeable();
     return JSON.stringify(others) + JSON.stringify(readiness).replace(DURATIONS, '');
   }
 
-  /** Returns whether no error keeps the node from being ready. */
+  /** Reports whether the node could be ready: no source of readiness reports an error. */
   ready(): boolean {
     const { runtimeErrors, networkErrors, storageErrors = [], shutdownErrors = [] } = this.#sources.readiness();
     return [runtimeErrors, networkErrors, storageErrors, shutdownErrors].every((errors) => errors.length === 0);

@@ -10,9 +10,10 @@ export interface NodeImage {
 const MAX_NAMES = 5;
 
 /**
- * Returns the images for the node's status, by which a scheduler can prefer nodes that have an image: the largest
- * first, at most `maxImages` (-1: all), at most five names each, digests before tags (`nodestatus/setters.go`, Images).
- * A size beyond the API's range is reported as 0, because the server would reject the whole node.
+ * Returns the images for the node's status. A scheduler can prefer nodes that already have an image. The list has the
+ * largest images first, at most `maxImages` (-1: all), each with at most five names, digests before tags
+ * (`nodestatus/setters.go`, Images). A size beyond the API's range is reported as 0, because the server would reject
+ * the whole node.
  */
 export function nodeImages(images: readonly NodeImage[], maxImages: number): readonly ContainerImage[] {
   // Images of equal size are sorted by name, so that the same images always give the same list.

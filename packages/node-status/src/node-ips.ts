@@ -26,10 +26,7 @@ export function parseNodeIps(argument: string): NodeIps {
   return { ips, invalid };
 }
 
-/**
- * Returns why an address cannot be this node's, given the addresses of the host, or `undefined` if it can
- * (validateNodeIP).
- */
+/** Returns the reason why an address cannot be the node's address, or `undefined` if it can be (validateNodeIP). */
 export function nodeIpProblem(ip: IpAddress, hostAddresses: readonly string[]): string | undefined {
   if (isLoopback(ip)) return "nodeIP can't be loopback address";
   if (isMulticast(ip)) return "nodeIP can't be a multicast address";

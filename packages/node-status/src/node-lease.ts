@@ -14,7 +14,10 @@ import { type LeaseContent, newLease, renewedLease } from './lease.ts';
 import type { Lease } from './node.ts';
 import type { LeaseClient, NodeClient } from './ports.ts';
 
-/** The components of a {@link NodeLease}. The clients should not share connections or limits with slow users (N6). */
+/**
+ * The components of a {@link NodeLease}. The clients should not share connections or rate limits with slow requests
+ * (N6).
+ */
 export interface NodeLeaseComponents {
   readonly leases: LeaseClient;
   readonly nodes: Pick<NodeClient, 'getNode'>;
@@ -31,8 +34,8 @@ export interface NodeLeaseComponents {
   /** Called when the lease was created and after each renewal: the API server is reachable. */
   readonly onRenewed?: () => void;
   /**
-   * Called when the API server reports that the node does not exist. No lease is created then, and none gets the node
-   * as its owner.
+   * Called when the API server reports that the node does not exist. In that case, no lease is created, and the node is
+   * not set as the owner of an existing lease.
    */
   readonly onNodeMissing?: () => void;
 }
@@ -68,7 +71,7 @@ export class NodeLease {
   #ended: Promise<void> = Promise.resolve();
   readonly #startOnce = new StartOnce('NodeLease');
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError that names the invalid component or option */
   constructor(given: NodeLeaseComponents, options: NodeLeaseOptions) {
     const asked = checkOptions('NodeLease', options, {
       nodeName: 'string',
@@ -87,7 +90,10 @@ export class NodeLease {
     });
   }
 
-  /** When the lease was last created or renewed, by the monotonic clock. `undefined` before. */
+  /**
+   * The time when the lease was last created or renewed, by the monotonic clock. The time is `undefined` before the
+   * lease was created or renewed.
+   */
   get renewedAtMs(): number | undefined {
     return this.#renewedAtMs;
   }
@@ -131,7 +137,7 @@ export class NodeLease {
     if (!created) await this.#renew(lease, signal);
   }
 
-  /** Tries up to five times without delay (retryUpdateLease). @throws the last error */
+  /** Renews the lease, with up to five attempts without delay (retryUpdateLease). @throws the last error */
   async #renew(base: Lease, signal: AbortSignal): Promise<void> {
     const { leases, clock, logger, onRepeatedHeartbeatFailure } = this.#components;
     let lease = base;
@@ -152,7 +158,7 @@ export class NodeLease {
         if (reasonOf(error) === 'Conflict') {
           lease = (await this.#ensure(signal)).lease;
           this.#latest = lease;
-          // A renewal of this kubelet whose response was lost is not another kubelet's renewal.
+          // The lease may have been renewed by this kubelet in a request whose response was lost.
           const { renewTime } = lease.spec ?? {};
           if (!own.has(renewTime)) logger.warn({ renewTime }, 'Another kubelet renews the lease of this node');
           continue;
@@ -170,7 +176,9 @@ export class NodeLease {
     onRenewed?.();
   }
 
-  /** Returns the existing lease or a new one. Retries after 200 ms, doubling up to 7 s (backoffEnsureLease). */
+  /**
+   * Reads the lease, or creates it if it does not exist. Retries after 200 ms, doubling up to 7 s (backoffEnsureLease).
+   */
   async #ensure(signal: AbortSignal): Promise<{ readonly lease: Lease; readonly created: boolean }> {
     for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, MAX_DELAY_MS)) {
       try {
@@ -197,7 +205,10 @@ export class NodeLease {
     return { lease, created: true };
   }
 
-  /** At each first start the node is not registered yet, which is not a failure. */
+  /**
+   * Logs why the lease could not be read or created. A missing node is not a failure: at the first start, the node is
+   * not registered yet.
+   */
   #tellWhyMissing(error: unknown, retryInMs: number): void {
     const { logger } = this.#components;
     if (reasonOf(error) === 'NotFound') {
@@ -212,8 +223,8 @@ export class NodeLease {
   }
 
   /**
-   * Returns the node's UID for a new lease. Without a lease the node would count as dead, so if the UID is unavailable
-   * now, the lease is created without an owner, and a later renewal adds the owner. If the node does not exist, no
+   * Returns the node's UID for a new lease. If the UID is unavailable now, the lease is created without an owner,
+   * because a node without a lease would count as dead; a later renewal adds the owner. If the node does not exist, no
    * lease is created, because nothing would ever remove it.
    */
   async #ownerOfNewLease(signal: AbortSignal): Promise<string | undefined> {
@@ -233,8 +244,8 @@ export class NodeLease {
   }
 
   /**
-   * Returns the content of a renewal without waiting: a missing owner is looked up in the background, for a later
-   * renewal.
+   * Returns the content of a renewal without waiting for requests. If the lease has no owner, the node's UID is read in
+   * the background, for a later renewal.
    */
   #renewal(lease: Lease, signal: AbortSignal): LeaseContent {
     const owned = (lease.metadata.ownerReferences ?? []).length > 0;

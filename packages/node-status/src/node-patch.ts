@@ -4,10 +4,11 @@ import type { Node, NodeAddress, NodeCondition, NodeStatus } from './node.ts';
 type Json = { readonly [key: string]: unknown };
 
 /**
- * Returns the strategic merge patch that changes a node's metadata and status, containing only differences
+ * Returns the strategic merge patch that changes a node's metadata and status, which contains only the differences
  * (component-helpers' `node/util/status.go`, PatchNodeStatus). Conditions merge by type, so that conditions of other
- * writers are kept. Addresses are replaced, because the API wrongly declares them to merge by type. The patch contains
- * the node's UID, so that it is rejected if the node was deleted and created again.
+ * writers are kept. Addresses are replaced, because the API wrongly declares that addresses merge by type, although a
+ * node can have several addresses of a type. The patch contains the node's UID, so that it is rejected if the node was
+ * deleted and created again.
  *
  * @returns `undefined` if nothing changed
  */
@@ -25,8 +26,8 @@ export function nodePatch(before: Node, after: Node): object | undefined {
 }
 
 /**
- * Returns whether a patch should be sent immediately: something other than heartbeats changed (nodeStatusHasChanged).
- * Quantities are compared by amount, and empty values equal absent ones.
+ * Reports whether a patch should be sent immediately, because something other than heartbeat times changed
+ * (nodeStatusHasChanged). Quantities are compared by amount, and empty values equal absent ones.
  */
 export function hasNodeChanged(before: Node, after: Node): boolean {
   const stamped = (node: Node): Node => ({ ...node, status: { ...node.status, ...withoutHeartbeats(node.status) } });
@@ -44,7 +45,10 @@ function metadataPatch(before: Node, after: Node): Json | undefined {
   return labels || annotations ? { ...(labels && { labels }), ...(annotations && { annotations }) } : undefined;
 }
 
-/** Like {@link objectPatch}, but an empty string counts as a value, because labels may be empty. */
+/**
+ * Returns the differences of labels or annotations, as {@link objectPatch} does. Here, an empty string counts as a
+ * value, because labels may be empty.
+ */
 function mapPatch(
   before: Readonly<Record<string, string>> = {},
   after: Readonly<Record<string, string>> = {},
@@ -86,7 +90,7 @@ function addressesPatch(before: readonly NodeAddress[], after: readonly NodeAddr
   return before.length === 0 ? after : [...after, { $patch: 'replace' }];
 }
 
-/** Returns the old status with the new notation of quantities whose amounts are equal. */
+/** Returns the old status, in which each quantity that only changed its notation has the new notation. */
 function withEqualQuantities(before: NodeStatus, after: NodeStatus): Json {
   const reword = (own: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>> = {}): object =>
     Object.fromEntries(

@@ -10,16 +10,16 @@ import { reconcileNode } from './reconcile-node.ts';
 /** The result of a registration. */
 export interface Registration {
   readonly node: Node;
-  /** Whether the node did not exist before. */
+  /** Whether the node was created, because it did not exist before. */
   readonly created: boolean;
-  /** Why the existing node belongs to another machine. */
+  /** The reason why the existing node belongs to another machine. Absent if there is no sign of that. */
   readonly conflict?: string | undefined;
 }
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 7_000;
 
-/** Creates the node, or takes over the existing node of that name (`kubelet_node_status.go`, registerWithAPIServer). */
+/** Creates the node, or adopts the existing node with that name (`kubelet_node_status.go`, registerWithAPIServer). */
 export class NodeRegistrar {
   readonly #nodes: NodeClient;
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class NodeRegistrar {
   }
 
   /**
-   * Retries until it succeeds, after 100 ms, doubling up to 7 s.
+   * Registers the node. Retries until this succeeds, after 100 ms, doubling up to 7 s.
    * @param makeNode returns the node for this attempt
    * @throws the signal's reason
    */
@@ -66,7 +66,7 @@ export class NodeRegistrar {
     try {
       return { node: await this.#call((limit) => this.#nodes.createNode(node, limit), signal), created: true };
     } catch (error) {
-      // If the kubelet may not create nodes, an administrator may have created the node.
+      // The kubelet may be forbidden to create nodes because an administrator creates them, so the node is then read.
       if (!['AlreadyExists', 'Forbidden'].includes(reasonOf(error) ?? '')) throw error;
     }
     const existing = await this.#call((limit) => this.#nodes.getNode(name, { fresh: true }, limit), signal);

@@ -41,7 +41,7 @@ export interface NodeStatusComponents {
   readonly recorder?: EventRecorder;
   /** Passes the node's pod CIDRs, separated by commas, to the runtime. */
   readonly onPodCidr?: (cidr: string, signal: AbortSignal) => Promise<void>;
-  /** Reports to the volume manager which volumes the API server knows to be in use. */
+  /** Called with the volumes in use that the API server has stored, so that the volume manager knows them. */
   readonly onVolumesReported?: (names: readonly string[]) => void;
   /**
    * Called with the names of removed device resources after the API server has stored a Node status without them. The
@@ -49,20 +49,23 @@ export interface NodeStatusComponents {
    */
   readonly onDevicesReported?: (removed: readonly string[]) => void;
   /**
-   * Called when the node did not exist and was created. Data read from the server before may come from a lost data
-   * store.
+   * Called when the node did not exist and was created. Data that was read earlier may come from a data store that the
+   * server has lost.
    */
   readonly onCreated?: () => void;
-  /** Called from the second consecutive failure on, so that the caller can close connections that hang. */
+  /** Called from the second consecutive failed status update on, so that the caller can close connections that hang. */
   readonly onRepeatedHeartbeatFailure?: () => void;
 }
 
 const MAX_ATTEMPTS = 5;
 const PERIOD_JITTER = 0.04;
-// Until the node is first ready, for at most 30 s, its state is checked ten times a second (fastStatusUpdateOnce).
+// After a start, the node's state is checked ten times a second until the node is ready, for at most 30 s
+// (fastStatusUpdateOnce).
 const STARTING_MS = 30_000;
 const STARTING_LOOK_MS = 100;
-/** The minimum time between two rounds, in milliseconds, however often the manager is woken. */
+/**
+ * The minimum time between two status updates, in milliseconds, however often {@link NodeStatusManager.wake} is called.
+ */
 const SPACING_MS = 100;
 const LOOK_MS = 1_000;
 /**
@@ -90,7 +93,7 @@ export class NodeStatusManager {
   #startedAtMs = 0;
   #ended: Promise<void> = Promise.resolve();
   #report: LastReport | undefined;
-  /** The node after the last write. */
+  /** The node as this manager last wrote it. */
   #written: Node | undefined;
   #node: Node | undefined;
   #unschedulable = false;
@@ -140,14 +143,14 @@ export class NodeStatusManager {
     this.#startup = new StartupMetrics(metrics, nodeName, clock.monotonic(), uptimeMs);
   }
 
-  /** The node as last read or written. `undefined` before it is registered. */
+  /** The node as last read or written. The value is `undefined` before the node is registered. */
   get node(): Node | undefined {
     return this.#node;
   }
 
   /**
-   * Why another machine seems to use this node's name, or did so since this kubelet started. `undefined` if there was
-   * no sign of that.
+   * The last sign that another machine uses this node's name, since this kubelet started. The value is `undefined` if
+   * there was no such sign.
    */
   get conflict(): string | undefined {
     return this.#conflict;
@@ -160,21 +163,22 @@ export class NodeStatusManager {
 
   /**
    * Changes the number of pods that the node reports, and writes the status now.
-   * @throws RangeError naming the invalid limit; nothing is changed then
+   * @throws RangeError that names the invalid limit; in that case, nothing is changed
    */
   setPodLimits(limits: Pick<NodeStatusOptions, 'maxPods' | 'podsPerCore'>): void {
     this.#settings = settingsOf({ ...this.#settings, ...limits });
     this.wake();
   }
 
-  /** Reports a change, so that the status is written now instead of at the next check. */
+  /** Notifies the manager that a source has changed, so that the status is written now instead of at the next check. */
   wake(): void {
     this.#woken = true;
     this.#wake?.();
   }
 
   /**
-   * Reports that the node does not exist on the API server, so that it is registered now instead of at the next check.
+   * Notifies the manager that the node does not exist on the API server, so that it is registered now instead of at the
+   * next check.
    */
   registerAgain(): void {
     if (!this.#registered) return;
@@ -198,7 +202,7 @@ export class NodeStatusManager {
     const { clock, logger } = this.#components;
     this.#startedAtMs = clock.monotonic();
     try {
-      // Without this check, the first status would report that the runtime is down.
+      // The runtime is checked first; otherwise the first status would report that the runtime is down.
       await this.#facts.checkRuntime(signal);
       while (!signal.aborted) {
         await this.#round(signal).catch(async (error: unknown) => {
@@ -212,7 +216,7 @@ export class NodeStatusManager {
     }
   }
 
-  /** Writes the status, then waits until the next round is due. */
+  /** Runs one round of the main loop: writes the status, then waits until the next round is due. */
   async #round(signal: AbortSignal): Promise<void> {
     const { clock, random, logger } = this.#components;
     const seen = this.#facts.fingerprint();
@@ -269,7 +273,10 @@ export class NodeStatusManager {
     });
   }
 
-  /** Tries up to five times without delay; the first attempt may use a cached node (updateNodeStatus). */
+  /**
+   * Updates the node's status, with up to five attempts without delay (updateNodeStatus). The first attempt may use a
+   * cached node.
+   */
   async #sync(signal: AbortSignal): Promise<void> {
     const { logger, onRepeatedHeartbeatFailure } = this.#components;
     let last: unknown;
@@ -281,7 +288,8 @@ export class NodeStatusManager {
       } catch (error) {
         signal.throwIfAborted();
         last = error;
-        // A cached read may lack a new node. If the server itself reports NotFound, the node was deleted.
+        // The cache of the first attempt may not have a new node yet. If the server itself reports NotFound, the node
+        // was deleted.
         if (attempt > 0 && reasonOf(error) === 'NotFound') this.#registered = false;
         if (attempt > 0) onRepeatedHeartbeatFailure?.();
         logger.error({ err: error, attempt }, 'Error updating node status, will retry');
@@ -336,7 +344,7 @@ export class NodeStatusManager {
     this.#reported(written, facts);
   }
 
-  /** Reports to the volume and device managers that the API server has the status of these facts. */
+  /** Notifies the volume and device managers that the API server has stored a status with these facts. */
   #reported({ status }: Node, { devicePlugins }: NodeFacts): void {
     const { onVolumesReported, onDevicesReported } = this.#components;
     onVolumesReported?.(status?.volumesInUse ?? []);
@@ -350,14 +358,14 @@ export class NodeStatusManager {
       this.#call((limit) => nodes.getNode(this.#settings.nodeName, { fresh: now }, limit), signal);
     const seen = await get(fresh);
     if (this.#written === undefined) return seen;
-    // With an outdated cached node, the last write would be repeated, or be considered missing.
+    // An outdated cached node is not used: with it, the last write would be repeated, or seem to be another kubelet's.
     const isDoubtful = isOlder(seen, this.#node) || foreignWriter(this.#written, seen) !== undefined;
     const newest = isDoubtful && !fresh ? await get(true) : seen;
     this.#reportConflict(foreignWriter(this.#written, newest));
     return newest;
   }
 
-  /** Reports that two machines use the same name: once, and again if the reason changes. */
+  /** Logs and records an event that two machines use the same node name. Repeated only if the reason changes. */
   #reportConflict(conflict: string | undefined): void {
     const { recorder, logger } = this.#components;
     const { nodeName } = this.#settings;
@@ -402,7 +410,8 @@ export class NodeStatusManager {
 }
 
 /**
- * Returns whether a node is older than the last one read or written. False if the server's versions cannot be compared.
+ * Reports whether a node is older than the node that was last read or written. Returns false if the resource versions
+ * cannot be compared.
  */
 function isOlder(read: Node, last: Node | undefined): boolean {
   const [a = '', b = ''] = [read, last].map((node) => node?.metadata.resourceVersion);

@@ -11,52 +11,53 @@ export interface NodeStatusOptions {
   readonly hostname: string;
   /** `v1.36.3+node-agent.<version>`: the Kubernetes release whose behaviour this kubelet has, and its own version. */
   readonly kubeletVersion: string;
-  /** Go's name: see `goArchitecture`. */
+  /** The architecture of the machine with Go's name (see `goArchitecture`). */
   readonly architecture: string;
-  /** Default: `linux`. */
+  /** The operating system with Go's name. Default: `linux`. */
   readonly operatingSystem?: string;
   /** Whether the kubelet creates its node. Default: true. */
   readonly registerNode?: boolean;
   readonly nodeLabels?: Readonly<Record<string, string>>;
   readonly taints?: readonly Taint[];
   readonly providerId?: string;
-  /** --cloud-provider=external. */
+  /** Whether an external cloud provider manages the node (--cloud-provider=external). */
   readonly externalCloudProvider?: boolean;
-  /** Default: true. */
+  /** Whether the attach/detach controller attaches volumes to this node. Default: true. */
   readonly enableControllerAttachDetach?: boolean;
-  /** See `parseNodeIps`. */
+  /** The addresses of --node-ip (see `parseNodeIps`). */
   readonly nodeIps?: readonly IpAddress[];
-  /** Default: 110. */
+  /** The maximum number of pods. Default: 110. */
   readonly maxPods?: number;
   readonly podsPerCore?: number;
-  /** See `parseReservations`. Default: no reservations. */
+  /** The resources that are reserved for the system and the kubelet (see `parseReservations`). Default: none. */
   readonly reservations?: Reservations;
-  /** Default: true. */
+  /** Whether ephemeral storage is reported. Default: true. */
   readonly localStorageCapacityIsolation?: boolean;
-  /** -1: all. Default: 50. */
+  /** The maximum number of images in the status. -1: all. Default: 50. */
   readonly maxImages?: number;
-  /** Default: 10250. */
+  /** The port of the kubelet's HTTPS server. Default: 10250. */
   readonly kubeletPort?: number;
-  /** Returns whether a feature gate is enabled. Default: none is. */
+  /** Returns whether a feature gate is enabled. Default: no gate is enabled. */
   readonly gateEnabled?: (gate: string) => boolean;
   /**
-   * Returns whether extended resources of an existing node are set to 0, because the machine was rebuilt. Default:
+   * Reports whether the machine was rebuilt, so that extended resources of an existing node must be set to 0. Default:
    * false.
    */
   readonly resetExtendedResources?: () => boolean | Promise<boolean>;
   /** How often the status is computed, and sent if it changed. Default: 10 s. */
   readonly updateFrequencyMs?: number;
-  /** How often an unchanged status is sent. Default: 5 min. */
+  /** How often a status is sent even if it is unchanged. Default: 5 min. */
   readonly reportFrequencyMs?: number;
-  /** The timeout of an API request, in milliseconds. Default: 10 s, as for upstream's heartbeat client. */
+  /** The timeout of an API request, in milliseconds. Default: 10,000, as for upstream's heartbeat client. */
   readonly requestTimeoutMs?: number;
   /**
-   * How long an update of the node status waits for a source of data that does not answer, in milliseconds. Then the
-   * source's previous value is used. Default: 5 s.
+   * How long an update of the node status waits for a source of data that does not respond, in milliseconds. After
+   * that, the source's previous value is used. Default: 5,000.
    */
   readonly factPatienceMs?: number;
   /**
-   * How long the machine has been up, in milliseconds. If absent, metrics that count from the boot are not reported.
+   * How long the machine has been up, in milliseconds. Without this time, metrics that count from the boot are not
+   * reported.
    */
   readonly uptimeMs?: number;
 }
@@ -71,7 +72,7 @@ export type NodeStatusSettings = StatusSettings &
     >
   > & { readonly factPatienceMs: number } & Pick<NodeStatusOptions, 'uptimeMs'>;
 
-/** @throws RangeError naming the invalid option */
+/** Returns the options with defaults applied. @throws RangeError that names the invalid option */
 export function settingsOf(options: NodeStatusOptions): NodeStatusSettings {
   const settings: NodeStatusSettings = {
     operatingSystem: 'linux',

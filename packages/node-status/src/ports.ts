@@ -17,7 +17,10 @@ export interface NodeClient {
   patchNodeStatus(name: string, patch: object, signal: AbortSignal): Promise<Node>;
 }
 
-/** The API server's methods for leases in the namespace `kube-node-lease`. Errors as in {@link NodeClient}. */
+/**
+ * The API server's methods for leases in the namespace `kube-node-lease`. Errors have the server's reason as `code`, as
+ * in {@link NodeClient}.
+ */
 export interface LeaseClient {
   getLease(name: string, signal: AbortSignal): Promise<Lease>;
   createLease(lease: Lease, signal: AbortSignal): Promise<Lease>;

@@ -10,7 +10,7 @@ export interface PressureFacts {
 
 interface Wording {
   readonly type: string;
-  /** Reason, message and event under pressure. */
+  /** Reason, message and event of the condition while the resource is under pressure. */
   readonly short: readonly [reason: string, message: string, event: string];
   readonly enough: readonly [reason: string, message: string, event: string];
 }
@@ -50,7 +50,10 @@ export function setPressure(node: Node, pressure: PressureFacts, nowMs: number):
 
 const KINDS = ['memory', 'disk', 'pid'] as const;
 
-/** Returns the reasons of the events for changes of pressure. A node without the condition counts as changed. */
+/**
+ * Returns the reasons of the events for changed pressure conditions. A condition that did not exist before counts as
+ * changed.
+ */
 export function pressureEvents(before: Node, after: Node): readonly string[] {
   return KINDS.flatMap((kind) => {
     const { type, short, enough } = WORDINGS[kind];

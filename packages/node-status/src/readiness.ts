@@ -2,23 +2,25 @@ import { aggregateText } from '@node-agent/telemetry';
 import { setCondition } from './conditions.ts';
 import { conditionOf, type Node } from './node.ts';
 
-/** The errors that keep a node from being ready, in upstream's words. All empty if the node is ready. */
+/** The errors that keep a node from being ready, in upstream's words. All lists are empty if the node is ready. */
 export interface ReadinessFacts {
-  /** `container runtime is down`, `PLEG is not healthy: ...`, `container runtime not ready: ...`. */
+  /**
+   * Errors of the runtime: `container runtime is down`, `PLEG is not healthy: ...`, `container runtime not ready: ...`.
+   */
   readonly runtimeErrors: readonly string[];
-  /** `container runtime network not ready: NetworkReady=false reason:... message:...`. */
+  /** Errors of the pod network: `container runtime network not ready: NetworkReady=false reason:... message:...`. */
   readonly networkErrors: readonly string[];
   readonly storageErrors?: readonly string[];
-  /** For example `node is shutting down`. */
+  /** Errors because of a shutdown, for example `node is shutting down`. */
   readonly shutdownErrors?: readonly string[];
   /** A shortcoming of a ready node (`CPU hardcapping unsupported`), which is added to the message. */
   readonly warning?: string | undefined;
 }
 
 /**
- * Sets the condition Ready (`nodestatus/setters.go`, ReadyCondition): True if there are no errors and the capacity has
- * all resources that a scheduler needs. The Ready condition stays after the other conditions of this kubelet in the
- * list.
+ * Sets the condition Ready (`nodestatus/setters.go`, ReadyCondition): The condition is True if there are no errors and
+ * the capacity has all resources that a scheduler needs. The Ready condition stays after the other conditions of this
+ * kubelet in the list.
  */
 export function setReady(
   node: Node,
@@ -46,7 +48,9 @@ export function setReady(
   return setCondition(node, verdict, nowMs);
 }
 
-/** Returns the reason of the event for a change of readiness. None for a node without the condition. */
+/**
+ * Returns the reason of the event for a change of readiness. Returns none if the node had no Ready condition before.
+ */
 export function readyEvents(before: Node, after: Node): readonly string[] {
   const from = conditionOf(before, 'Ready')?.status;
   const to = conditionOf(after, 'Ready')?.status;

@@ -5,8 +5,8 @@ import { type Node, withStatus } from './node.ts';
 type Resources = Readonly<Record<string, string>>;
 
 /**
- * Adapts an existing node before its first status (`kubelet_node_status.go`, tryRegisterWithAPIServer): annotation,
- * default labels, huge pages and extended resources. Other fields are kept.
+ * Adapts an existing node before its first status (`kubelet_node_status.go`, tryRegisterWithAPIServer): sets the
+ * attach/detach annotation, the default labels, huge pages and extended resources. Other fields are kept.
  *
  * @param initial the node that would have been created
  * @param resetExtendedResources whether the machine was rebuilt, so that resources of device plugins are not available
@@ -31,7 +31,7 @@ function reconcileExtendedResources(initial: Node, existing: Node, reset: boolea
   return withStatus(existing, { capacity: { ...capacity, ...zeros }, allocatable: { ...allocatable, ...zeros } });
 }
 
-/** Replaces the huge pages by the machine's; sizes that the machine no longer has are removed. */
+/** Replaces the amounts of huge pages by the machine's; sizes that the machine no longer has are removed. */
 function reconcileHugePages(initial: Node, existing: Node): Node {
   const { capacity, allocatable } = resourcesOf(initial, existing);
   const supported = Object.keys(initial.status?.capacity ?? {}).filter(isHugePageResource);
@@ -45,7 +45,7 @@ function reconcileHugePages(initial: Node, existing: Node): Node {
   });
 }
 
-/** Returns `own` if the amounts are equal, so that another notation is not a change. */
+/** Returns the quantity `wanted`, or `own` if both are equal amounts, so that another notation is not a change. */
 function sameOr(own: string | undefined, wanted: string): string {
   return own !== undefined && parseQuantity(own).equals(parseQuantity(wanted)) ? own : wanted;
 }

@@ -2,31 +2,34 @@ import { addResources, parseQuantity, parseResourceList, Quantity, type Resource
 import { NodeStatusError } from './errors.ts';
 import { cpuListLength } from './machine-info.ts';
 
-/** The reservations in the configuration file. */
+/** The fields of the kubelet's configuration that reserve resources. */
 export interface ReservationSettings {
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly systemReserved: Readonly<Record<string, string>>;
   /** Hard eviction thresholds by signal: `memory.available` and `nodefs.available` are reserved too. */
   readonly evictionHard: Readonly<Record<string, string>>;
-  /** reservedSystemCPUs (`0-1,6`): this number of CPUs is reserved instead of the CPU amounts of both lists. */
+  /**
+   * The CPU list `reservedSystemCPUs` (`0-1,6`). Its number of CPUs is reserved instead of the CPU amounts of
+   * `kubeReserved` and `systemReserved`.
+   */
   readonly reservedSystemCpus?: string;
-  /** Ignores hard eviction thresholds (--experimental-allocatable-ignore-eviction). */
+  /** Whether hard eviction thresholds are not reserved (--experimental-allocatable-ignore-eviction). */
   readonly ignoreEviction?: boolean;
 }
 
 /** A hard eviction threshold: an amount, or a fraction of the capacity. */
 export type Threshold = { readonly quantity: Quantity } | { readonly fraction: number };
 
-/** The parsed reservations. */
+/** The reservations after parsing. */
 export interface Reservations {
   readonly reserved: ResourceList;
-  /** Thresholds of memory and ephemeral storage. */
+  /** Hard eviction thresholds of memory and ephemeral storage, by resource. */
   readonly thresholds: ReadonlyMap<string, Threshold>;
 }
 
 const SIGNALS = { memory: 'memory.available', 'ephemeral-storage': 'nodefs.available' } as const;
 
-/** @throws NodeStatusError `InvalidOptions`, naming the field */
+/** Parses the reservations. @throws NodeStatusError `InvalidOptions` that names the field */
 export function parseReservations(settings: ReservationSettings): Reservations {
   const reserved = addResources(
     reservationOf('systemReserved', settings.systemReserved),
@@ -61,8 +64,9 @@ function reservationOf(field: string, list: Readonly<Record<string, string>>): R
 }
 
 /**
- * Parses a threshold: `100Mi`, `10%`. `0%` and `100%` disable it: `undefined` (`eviction/helpers.go`).
- * @throws NodeStatusError `InvalidOptions`, naming the signal
+ * Parses a hard eviction threshold, such as `100Mi` or `10%`. Returns `undefined` for `0%` and `100%`, which disable
+ * the threshold (`eviction/helpers.go`).
+ * @throws NodeStatusError `InvalidOptions` that names the signal
  */
 export function parseThreshold(signal: string, text: string): Threshold | undefined {
   const refuse = (why: string, cause?: unknown): never => {
@@ -87,7 +91,7 @@ export function parseThreshold(signal: string, text: string): Threshold | undefi
 
 /**
  * Returns the reserved amount of each resource (`cm/node_container_manager_linux.go`, GetNodeAllocatableReservation).
- * Percentages refer to the capacity.
+ * Thresholds in percent are percentages of the capacity.
  */
 export function reservationOfCapacity(capacity: ResourceList, { reserved, thresholds }: Reservations): ResourceList {
   const sums = new Map<string, Quantity>();
@@ -106,8 +110,8 @@ function thresholdQuantity(threshold: Threshold, capacity: Quantity = Quantity.z
 }
 
 /**
- * Returns the problems of the reservations with a given capacity, resource by resource (`validateNodeAllocatable`). A
- * kubelet does not start then. Empty if they are valid.
+ * Returns a problem for each resource whose reservation exceeds the capacity (`validateNodeAllocatable`). A kubelet
+ * with such a problem does not start. The list is empty if the reservations are valid.
  */
 export function reservationProblems(capacity: ResourceList, reservations: Reservations): readonly string[] {
   return [...reservationOfCapacity(capacity, reservations)].flatMap(([name, kept]) => {

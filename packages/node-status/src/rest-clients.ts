@@ -4,7 +4,7 @@ import type { Node } from './node.ts';
 import type { LeaseClient, NodeClient } from './ports.ts';
 
 /**
- * Implements the node port with kube-client. Use the heartbeat client.
+ * Returns a {@link NodeClient} that sends its requests with kube-client. The argument should be the heartbeat client.
  * @param cachedNode returns the node from a watch, which saves a read every 10 s; if it returns `undefined`, the node
  * is read from the server
  */
@@ -23,7 +23,9 @@ export function restNodeClient(
   };
 }
 
-/** Implements the lease port with kube-client. Use the heartbeat client. */
+/**
+ * Returns a {@link LeaseClient} that sends its requests with kube-client. The argument should be the heartbeat client.
+ */
 export function restLeaseClient(rest: Pick<RestClient, 'get' | 'create' | 'update'>): LeaseClient {
   return {
     getLease: (name, signal) => rest.get(resources.leases, { name, namespace: NODE_LEASE_NAMESPACE }, signal),

@@ -1,8 +1,8 @@
 import type { NodeStatus } from './node.ts';
 
-/** A handler of the runtime and its features (CRI `StatusResponse.runtime_handlers`). */
+/** A runtime handler (the target of a RuntimeClass) and its features (CRI `StatusResponse.runtime_handlers`). */
 export interface RuntimeHandler {
-  /** Empty: the default handler. */
+  /** The name of the handler. The name of the default handler is empty. */
   readonly name: string;
   readonly recursiveReadOnlyMounts: boolean;
   readonly userNamespaces: boolean;

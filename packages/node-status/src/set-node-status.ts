@@ -13,7 +13,10 @@ import type { Reservations } from './reservation.ts';
 import { nodeFeatures, nodeRuntimeHandlers, type RuntimeFeatures, type RuntimeHandler } from './runtime-features.ts';
 import { type RuntimeVersion, type SystemSettings, systemInfo } from './system-info.ts';
 
-/** The input of a status at one moment. A value that is `undefined` is unknown; the node keeps its previous value. */
+/**
+ * The facts from which a node's status is computed, at one moment. A value that is `undefined` is unknown; the node
+ * keeps its previous value.
+ */
 export interface NodeFacts {
   readonly machine: MachineInfo | undefined;
   readonly network: NetworkFacts | undefined;
@@ -31,14 +34,14 @@ export interface NodeFacts {
 /** The settings of a status. */
 export interface StatusSettings extends AddressSettings, CapacitySettings, SystemSettings {
   readonly reservations: Reservations;
-  /** -1: all. */
+  /** The maximum number of images in the status. -1: all. */
   readonly maxImages: number;
   /** The port of the kubelet's HTTPS server. */
   readonly kubeletPort: number;
   readonly gateEnabled: (gate: string) => boolean;
 }
 
-/** A status, and the errors of the parts that could not be set. */
+/** The node with its new status, and the errors of the parts of the status that could not be set. */
 export interface StatusOutcome {
   readonly node: Node;
   readonly problems: readonly NodeStatusError[];

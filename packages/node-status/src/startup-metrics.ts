@@ -1,6 +1,6 @@
 import type { Metrics } from '@node-agent/telemetry';
 
-/** Records the phases of a node's start, by the monotonic clock, as gauges. */
+/** Records the durations of the phases of a node's start as gauges. Times are by the monotonic clock. */
 export class StartupMetrics {
   readonly #gauge: (phase: string, help: string, fromMs: number, toMs: number) => void;
   readonly #startMs: number;

@@ -3,9 +3,12 @@ import type { NodeSystemInfo } from './node.ts';
 
 /** The version of the runtime (CRI `Version`). */
 export interface RuntimeVersion {
-  /** For example `containerd`. */
+  /** The name of the runtime, for example `containerd`. */
   readonly name: string;
-  /** For example `2.1.9` or `v2.1.9`. `undefined` if the runtime does not respond. */
+  /**
+   * The version of the runtime, for example `2.1.9` or `v2.1.9`. The version is `undefined` if the runtime does not
+   * respond.
+   */
   readonly version: string | undefined;
 }
 
@@ -15,9 +18,9 @@ export interface SystemSettings {
    * A semantic version: the Kubernetes release whose behaviour this kubelet has, and its own version after a plus sign.
    */
   readonly kubeletVersion: string;
-  /** Go's name: `linux`. */
+  /** The operating system with Go's name, such as `linux`. */
   readonly operatingSystem: string;
-  /** Go's name: `amd64`, `arm64`. */
+  /** The architecture with Go's name, such as `amd64` or `arm64`. */
   readonly architecture: string;
 }
 
@@ -31,8 +34,8 @@ const UNKNOWN = {
 };
 
 /**
- * Returns the node's `nodeInfo` (`nodestatus/setters.go`, MachineInfo, VersionInfo and GoRuntime). Unknown values are
- * kept. The kube-proxy version, which a kubelet cannot know, is cleared.
+ * Returns the node's `nodeInfo` (`nodestatus/setters.go`, MachineInfo, VersionInfo and GoRuntime). Values that are
+ * currently unknown keep the node's previous values. The kube-proxy version, which a kubelet cannot know, is cleared.
  */
 export function systemInfo(
   before: NodeSystemInfo | undefined,
@@ -60,7 +63,10 @@ export function systemInfo(
   };
 }
 
-/** Returns a version without a leading `v`; if it is not semantic, without anything after the numbers. */
+/**
+ * Returns a version without a leading `v`. Of a version that is not semantic, only the numbers at the beginning are
+ * kept.
+ */
 function versionText(version: string | undefined): string | undefined {
   const text = version?.trim().replace(/^v/, '');
   if (text === undefined) return undefined;

@@ -39,29 +39,35 @@ describe('addresses of a node', () => {
       { namedAddresses: ['9.9.9.9', '10.0.0.2'] },
       ['InternalIP 10.0.0.2'],
     ],
-    ['IPv4 before IPv6 of a name', '', {}, { namedAddresses: ['fd00::1', '10.0.0.2'] }, ['InternalIP 10.0.0.2']],
     [
-      'IPv6 before IPv4 of a name with --node-ip=::',
+      'the IPv4 address of a name that has both families',
+      '',
+      {},
+      { namedAddresses: ['fd00::1', '10.0.0.2'] },
+      ['InternalIP 10.0.0.2'],
+    ],
+    [
+      'the IPv6 address of a name that has both families with --node-ip=::',
       '::',
       {},
       { namedAddresses: ['10.0.0.2', 'fd00::1'] },
       ['InternalIP fd00::1'],
     ],
     [
-      'not what a name resolves to that is no address',
+      'no invalid address that a name resolves to',
       '',
       {},
       { namedAddresses: ['fe80::1%eth0', '10.0.0.2'] },
       ['InternalIP 10.0.0.2'],
     ],
     [
-      'the other family of a name where it has no other',
+      'the IPv4 address of a name without IPv6 addresses with --node-ip=::',
       '::',
       {},
       { namedAddresses: ['10.0.0.2'] },
       ['InternalIP 10.0.0.2'],
     ],
-  ] as const)('reports as node addresses %s', (_name, nodeIp, settings, network, internal) => {
+  ] as const)('setAddresses reports %s', (_name, nodeIp, settings, network, internal) => {
     const hostname = (settings as Partial<AddressSettings>).hostname ?? 'host-1';
     expect(addresses(nodeIp, settings, network).shown).toEqual([...internal, `Hostname ${hostname}`]);
   });
@@ -73,11 +79,11 @@ describe('addresses of a node', () => {
       'failed to validate secondaryNodeIP: node IP: "fd00::9" not found in the host\'s network interfaces',
     ],
     ['127.0.0.1', "failed to validate nodeIP: nodeIP can't be loopback address"],
-  ])('refuses --node-ip=%s', (nodeIp, message) => {
+  ])('setAddresses rejects --node-ip=%s with the reason', (nodeIp, message) => {
     expect(() => addresses(nodeIp)).toThrow(expect.objectContaining({ code: 'InvalidNodeIp', message }));
   });
 
-  test('a host without a default route reports that as an error', () => {
+  test('setAddresses fails with an error for a host without a default route', () => {
     expect(() => addresses('', {}, { defaultAddress: undefined })).toThrow(
       "can't get ip address of node n1. error: unable to select an IP from default routes.",
     );
@@ -106,7 +112,7 @@ describe('addresses of a node', () => {
       expect(addresses('0.0.0.0', cloud)).toEqual({ shown, annotation: undefined });
     });
 
-    test('addresses set by the cloud provider are kept; the annotation follows --node-ip', () => {
+    test('addresses that the cloud provider set are kept, and the annotation is updated to --node-ip', () => {
       expect(addresses('10.0.0.2', cloud, {}, set)).toEqual({ shown: ['ExternalIP 8.8.8.8'], annotation: '10.0.0.2' });
     });
 
@@ -123,7 +129,7 @@ describe('addresses of a node', () => {
   });
 });
 
-describe('the default address', () => {
+describe('defaultIp', () => {
   const interfaces = hostInterfaces({
     lo: [
       { address: '127.0.0.1', internal: true },
@@ -139,18 +145,23 @@ describe('the default address', () => {
   const route = (name: string, family: 4 | 6): DefaultRoute => ({ interface: name, family });
 
   test.each([
-    ['of the IPv4 route', [route('eth0', 6), route('eth0', 4)], 4, '10.0.0.1'],
-    ['of the IPv6 route where that is preferred', [route('eth0', 4), route('eth0', 6)], 6, 'fd00::1'],
-    ['of the other family where there is no other', [route('eth0', 6)], 4, 'fd00::1'],
-    ['of the loopback interface where the route has link-local ones only', [route('eth1', 4)], 4, '192.0.2.1'],
-    ['none without a route', [], 4, undefined],
-    ['of the other family where IPv6 is preferred', [route('eth0', 4)], 6, '10.0.0.1'],
-    ['of any interface where there is no table of routes', undefined, 4, '10.0.0.1'],
-  ] as const)('the default address of the host is %s', (_name, routes, preferred, expected) => {
+    ['the address of the IPv4 default route', [route('eth0', 6), route('eth0', 4)], 4, '10.0.0.1'],
+    ['the address of the IPv6 default route if IPv6 is preferred', [route('eth0', 4), route('eth0', 6)], 6, 'fd00::1'],
+    ['an IPv6 address if only IPv6 has a default route', [route('eth0', 6)], 4, 'fd00::1'],
+    [
+      'a loopback address if the interface of the route has only link-local addresses',
+      [route('eth1', 4)],
+      4,
+      '192.0.2.1',
+    ],
+    ['undefined without a default route', [], 4, undefined],
+    ['an IPv4 address if IPv6 is preferred but only IPv4 has a default route', [route('eth0', 4)], 6, '10.0.0.1'],
+    ['the address of any interface if there is no route table', undefined, 4, '10.0.0.1'],
+  ] as const)('defaultIp returns %s', (_name, routes, preferred, expected) => {
     expect(defaultIp(interfaces, routes, preferred)?.text).toBe(expected);
   });
 
-  test('the default address is not taken from an interface without a route, nor from an invalid address', () => {
+  test('defaultIp does not use an interface without a default route, or an invalid address', () => {
     const only = hostInterfaces({
       eth0: [{ address: '10.0.0.1', internal: false }],
       eth1: [
@@ -162,7 +173,7 @@ describe('the default address', () => {
     expect(defaultIp(only, [route('eth1', 4)], 4)).toBeUndefined();
   });
 
-  test('reads the route tables of /proc: IPv4 with any gateway, IPv6 with a gateway', () => {
+  test('parseDefaultRoutes returns IPv4 default routes, and IPv6 default routes only if they have a gateway', () => {
     const ipv4 = [
       'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT',
       'eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\t0\t0\t0',

@@ -63,7 +63,7 @@ async function setUp(seed = 1) {
   await clock.advance(1_000);
   const only = <T>(objects: readonly unknown[]): T => {
     expect(objects).toHaveLength(1);
-    // Objects that the server stores under the plural have that resource's type.
+    // The cast is safe: objects that the server stores under the resource's plural have its type.
     return objects[0] as T;
   };
   const node = (): Node => only<Node>(api.objects('nodes'));
@@ -100,7 +100,7 @@ describe('node status with an API server', () => {
     expect(node().metadata.annotations?.theirs).toBe('x');
   });
 
-  test('the node is registered again after it was deleted, and after the server lost its store', async () => {
+  test('the node is registered again after it was deleted, and after the server lost its data', async () => {
     const { clock, api, rest, node, leaseAgeMs } = await setUp();
     const { uid } = node().metadata;
     await rest.delete(resources.nodes, { name: 'n1' });
@@ -124,7 +124,7 @@ describe('node status with an API server', () => {
   });
 
   test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-    'N6: random faults delay neither lease nor status for long (seed %i)',
+    'N6: random API faults delay lease renewals by less than 40 s and the status only briefly (seed %i)',
     async (seed) => {
       const { clock, api, host, node, leaseAgeMs } = await setUp(seed * 100);
       const rates: FaultRates = { request: 0.3, kinds: ['delay', 'status', 'hang', 'reset', 'answerLost', 'truncate'] };

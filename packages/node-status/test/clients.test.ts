@@ -61,7 +61,7 @@ describe('clients of nodes and leases', () => {
     [404, 'NotFound'],
     [403, 'Forbidden'],
     [409, 'AlreadyExists'],
-  ])('maps status code %i to %s', async (status, reason) => {
+  ])('a response with status code %i becomes an error with the code %s', async (status, reason) => {
     const body = { kind: 'Status', status: 'Failure', reason, code: status, message: 'no' };
     const failed = restNodeClient(setUp({ status, body }).rest).createNode(node, SIGNAL);
     expect(await failed.catch(reasonOf)).toBe(reason);
@@ -108,18 +108,21 @@ describe('the network of the host', () => {
     ['10.0.0.1', 'host-1', []],
     ['', '10.7.7.7', []],
     ['0.0.0.0', 'host-1', ['n1']],
-  ])('with --node-ip=%s and the hostname %s, the looked-up names are %j', async (nodeIp, hostname, names) => {
-    const { read, asked } = await facts(nodeIp, ROUTE, hostname);
-    await read();
-    expect(asked).toEqual(names);
-  });
+  ])(
+    'with --node-ip=%s and the hostname %s, readNetworkFacts resolves only the names %j',
+    async (nodeIp, hostname, names) => {
+      const { read, asked } = await facts(nodeIp, ROUTE, hostname);
+      await read();
+      expect(asked).toEqual(names);
+    },
+  );
 
-  test('a host without a default route has no default address; without a route table any address is used', async () => {
+  test('readNetworkFacts returns no default address without a default route, and any address without a route table', async () => {
     expect((await (await facts('', 'Iface\n')).read()).defaultAddress).toBeUndefined();
     expect((await (await facts('', undefined)).read()).defaultAddress).toBe('10.0.0.1');
   });
 
-  test('an unknown hostname has no addresses; an unreadable route table is an error', async () => {
+  test('readNetworkFacts returns no addresses for an unknown name, and fails if the route table is unreadable', async () => {
     const { fs, lookup, settings } = await facts('', ROUTE);
     const host = { fs, networkInterfaces: () => listed, lookup };
     expect((await readNetworkFacts(host, { ...settings, nodeName: 'unknown' })).namedAddresses).toEqual([]);

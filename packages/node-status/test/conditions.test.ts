@@ -38,13 +38,13 @@ describe('a node condition', () => {
     expect(conditionOf(changed, 'Ready')?.lastTransitionTime).toBe('2026-01-01T12:00:10Z');
   });
 
-  test('condition times follow the clock even if it went back', () => {
+  test("condition times are the clock's time, even if the clock went back", () => {
     const after = setCondition(setCondition(NODE, verdict, T0), { ...verdict, status: 'False' }, T0 - 3_600_000);
     expect(conditionOf(after, 'Ready')?.lastTransitionTime).toBe('2026-01-01T11:00:00Z');
   });
 });
 
-describe('pressure', () => {
+describe('pressure conditions', () => {
   test.each([
     [
       'memory',
@@ -61,16 +61,19 @@ describe('pressure', () => {
       'kubelet has insufficient PID available',
       'NodeHasInsufficientPID',
     ],
-  ])('the condition for pressure of %s', (kind, type, reason, message, event) => {
-    const calm = setPressure(NODE, CALM, T0);
-    const short = setPressure(calm, { ...CALM, [kind]: true }, T1);
-    expect(conditionOf(short, type)).toMatchObject({ status: 'True', reason, message });
-    expect(nodeEvents('n1', calm, short)).toEqual([
-      { type: 'Normal', reason: event, message: `Node n1 status is now: ${event}` },
-    ]);
-    const others = (short.status?.conditions ?? []).filter((condition) => condition.type !== type);
-    expect(others.map(({ status }) => status)).toEqual(['False', 'False']);
-  });
+  ])(
+    'under %s pressure, the condition %s is True with the reason %s, and an event is emitted',
+    (kind, type, reason, message, event) => {
+      const calm = setPressure(NODE, CALM, T0);
+      const short = setPressure(calm, { ...CALM, [kind]: true }, T1);
+      expect(conditionOf(short, type)).toMatchObject({ status: 'True', reason, message });
+      expect(nodeEvents('n1', calm, short)).toEqual([
+        { type: 'Normal', reason: event, message: `Node n1 status is now: ${event}` },
+      ]);
+      const others = (short.status?.conditions ?? []).filter((condition) => condition.type !== type);
+      expect(others.map(({ status }) => status)).toEqual(['False', 'False']);
+    },
+  );
 
   test('without pressure, a new node gets each pressure condition as False and one event for each', () => {
     const after = setPressure(NODE, CALM, T0);
@@ -108,7 +111,7 @@ describe('pressure', () => {
   });
 });
 
-describe('readiness', () => {
+describe('the Ready condition', () => {
   const down = 'container runtime is down';
   const pleg = 'PLEG is not healthy: pleg was last seen active 3m1s ago; threshold is 3m0s';
   const network =
@@ -145,12 +148,12 @@ describe('readiness', () => {
       'KubeletReady',
       'kubelet is posting ready status. WARNING: CPU hardcapping unsupported',
     ],
-  ])('the Ready condition if %s', (_name, facts, status, reason, message) => {
+  ])('the Ready condition has the right status, reason and message if %s', (_name, facts, status, reason, message) => {
     const after = setReady(NODE, { ...WELL, ...facts }, ISOLATED, T0);
     expect(conditionOf(after, 'Ready')).toMatchObject({ status, reason, message });
   });
 
-  test('a node is ready only if the capacity that a scheduler needs is known', () => {
+  test('a node is not ready if a resource that a scheduler needs is missing from the capacity', () => {
     const bare: Node = { metadata: { name: 'n1' }, status: { capacity: { cpu: '1', pods: '1' } } };
     const message = (node: Node) => conditionOf(node, 'Ready')?.message;
     expect(message(setReady(bare, WELL, ISOLATED, T0))).toBe(
@@ -165,7 +168,7 @@ describe('readiness', () => {
     [WELL, { ...WELL, runtimeErrors: [down] }, ['NodeNotReady']],
     [{ ...WELL, runtimeErrors: [down] }, WELL, ['NodeReady']],
     [WELL, WELL, []],
-  ])('a change of readiness emits an event', (before, after, reasons) => {
+  ])('a change of the Ready condition emits the event NodeReady or NodeNotReady', (before, after, reasons) => {
     const first = setReady(NODE, before, ISOLATED, T0);
     const events = nodeEvents('n1', first, setReady(first, after, ISOLATED, T1));
     expect(events.map(({ reason }) => reason)).toEqual(reasons);

@@ -13,8 +13,8 @@ export class ApiError extends Error {
 }
 
 /**
- * An in-memory API of nodes and leases with strategic merge patches of the status, optimistic concurrency, and a
- * fault per method.
+ * An in-memory API of nodes and leases with strategic merge patches of the status, optimistic concurrency, and faults
+ * that a test injects per method.
  */
 export class FakeApi implements NodeClient, LeaseClient {
   readonly nodes: Map<string, Node> = new Map();
@@ -22,8 +22,8 @@ export class FakeApi implements NodeClient, LeaseClient {
   readonly calls: string[] = [];
   readonly patches: Json[] = [];
   /**
-   * Called before each request. Its result is awaited: a rejection fails the request, a pending promise makes the
-   * request hang.
+   * Called before each request. The request waits for the returned promise: a rejection fails the request, and a
+   * pending promise makes it hang.
    */
   fault: (method: string) => Promise<void> | undefined = () => undefined;
   /** The result of `getNode` if a cached node is allowed. */

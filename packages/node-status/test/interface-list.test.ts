@@ -34,7 +34,7 @@ test("without the kernel's address tables, interfaces are listed at each call", 
   expect(await list.read()).not.toEqual(await list.read());
 });
 
-test("addresses of interfaces without a link, which Node.js does not list, count as the host's addresses", async () => {
+test('addresses of interfaces without a link, which Node.js does not list, are included in the list', async () => {
   const fibTrie = `Main:
   +-- 0.0.0.0/0 3 0 5
      |-- 0.0.0.0

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { isGlobalUnicast, isLinkLocal, isLoopback, isMulticast, isUnspecified, parseIp } from '../src/ip.ts';
 import { nodeIpProblem, parseNodeIps } from '../src/node-ips.ts';
 
-describe('an IP address', () => {
+describe('IP addresses', () => {
   test.each([
     ['10.0.0.1', '10.0.0.1'],
     ['010.000.0.1', '10.0.0.1'],
@@ -62,15 +62,18 @@ describe('an IP address', () => {
     ['169.254.1.1', isLinkLocal],
     ['fe80::1', isLinkLocal],
     ['febf::1', isLinkLocal],
-  ] as const)('IP address %s belongs to exactly one kind', (text, kind) => {
-    const ip = parseIp(text);
-    if (ip === undefined) throw new Error(text);
-    const kinds = [isUnspecified, isLoopback, isMulticast, isLinkLocal, isGlobalUnicast];
-    expect(kinds.filter((is) => is(ip))).toEqual([kind]);
-  });
+  ] as const)(
+    'IP address %s is exactly one of unspecified, loopback, multicast, link-local and global',
+    (text, kind) => {
+      const ip = parseIp(text);
+      if (ip === undefined) throw new Error(text);
+      const kinds = [isUnspecified, isLoopback, isMulticast, isLinkLocal, isGlobalUnicast];
+      expect(kinds.filter((is) => is(ip))).toEqual([kind]);
+    },
+  );
 
   test.each(['10.0.0.1', '192.168.1.1', '8.8.8.8', 'fd00::1', '2001:db8::1', '::2'])(
-    'IP address %s is global',
+    'IP address %s is a global unicast address',
     (text) => {
       expect(isGlobalUnicast(parseIp(text) ?? { text: '', family: 4 })).toBe(true);
     },
@@ -85,7 +88,7 @@ describe('--node-ip', () => {
     ['fd00::1,10.0.0.1', ['fd00::1', '10.0.0.1'], []],
     ['::', ['::'], []],
     ['nonsense,10.0.0.1', ['10.0.0.1'], ['nonsense']],
-  ])('--node-ip %j requests %j and excludes %j', (argument, ips, invalid) => {
+  ])('parsing --node-ip %j yields the addresses %j and the invalid parts %j', (argument, ips, invalid) => {
     const parsed = parseNodeIps(argument);
     expect(parsed.ips.map(({ text }) => text)).toEqual(ips);
     expect(parsed.invalid).toEqual(invalid);
@@ -95,7 +98,7 @@ describe('--node-ip', () => {
     ['10.0.0.1,10.0.0.2', 'must contain either a single IP or a dual-stack pair of IPs'],
     ['10.0.0.1,fd00::1,fd00::2', 'must contain either a single IP or a dual-stack pair of IPs'],
     ['0.0.0.0,fd00::1', "dual-stack node IP cannot include '0.0.0.0' or '::'"],
-  ])('refuses --node-ip %j: %s', (argument, why) => {
+  ])('parsing --node-ip %j fails with: %s', (argument, why) => {
     expect(() => parseNodeIps(argument)).toThrow(
       expect.objectContaining({ code: 'InvalidNodeIp', message: `bad --node-ip ${JSON.stringify(argument)}: ${why}` }),
     );
@@ -109,7 +112,7 @@ describe('--node-ip', () => {
     ['10.9.9.9', 'node IP: "10.9.9.9" not found in the host\'s network interfaces'],
     ['10.0.0.1', undefined],
     ['fd00::1', undefined],
-  ])('--node-ip %s on a host with 10.0.0.1 and fd00::1: %s', (text, problem) => {
+  ])('on a host with 10.0.0.1 and fd00::1, the problem of --node-ip %s is: %s', (text, problem) => {
     const ip = parseIp(text);
     expect(ip && nodeIpProblem(ip, ['10.0.0.1', 'FD00:0::1'])).toBe(problem);
   });

@@ -30,6 +30,6 @@ test.each([
   [1999.5, '1970-01-01T00:00:01Z', '1970-01-01T00:00:01.999500Z'],
   [1023 / 1024, '1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000999Z'],
   [7, '1970-01-01T00:00:00Z', '1970-01-01T00:00:00.007000Z'],
-])('%d ms are formatted as %s, and in a lease as %s', (ms, time, micro) => {
+])('%d ms since 1970 are formatted as %s, and in a lease as %s', (ms, time, micro) => {
   expect([apiTime(ms), apiMicroTime(ms)]).toEqual([time, micro]);
 });

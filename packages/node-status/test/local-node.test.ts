@@ -29,7 +29,7 @@ function setUp() {
 }
 
 describe('LocalNode', () => {
-  test('describes conditions, capacity and versions without an API server', async () => {
+  test('LocalNode describes conditions, capacity and versions without an API server', async () => {
     const { node } = setUp();
     const { metadata, status } = await node.read(NOW);
     expect(metadata.name).toBe('n1');
@@ -45,7 +45,7 @@ describe('LocalNode', () => {
     ]);
   });
 
-  test('keeps the transition time of a condition that has not changed', async () => {
+  test('LocalNode keeps the transition time of a condition that has not changed', async () => {
     const { clock, state, node } = setUp();
     const first = await node.read(NOW);
     await clock.advance(60_000);
@@ -58,7 +58,7 @@ describe('LocalNode', () => {
     expect(conditionOf(second, 'Ready')).toMatchObject({ status: 'False', message: 'container runtime is down' });
   });
 
-  test('keeps the runtime version while the runtime does not answer', async () => {
+  test('LocalNode keeps the last known runtime version while the runtime does not respond', async () => {
     const { clock, state, node } = setUp();
     await node.read(NOW);
     state.isDown = true;

@@ -65,7 +65,7 @@ describe('machine info', () => {
     });
   });
 
-  test('a machine without identity files has empty identities and is still a node', async () => {
+  test('machine info without identity files has empty IDs and unknown OS image and kernel version, and is no error', async () => {
     const gone = {
       '/etc/machine-id': undefined,
       '/etc/os-release': undefined,
@@ -85,7 +85,7 @@ describe('machine info', () => {
     ['/proc/meminfo', 'nothing', '/proc/meminfo has no MemTotal'],
     ['/sys/devices/system/cpu/online', 'many', '/sys/devices/system/cpu/online is no list of CPUs: many'],
     ['/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages', 'x', 'nr_hugepages is no number: "x"'],
-  ])('reading machine info fails if %s is %j, and names the file', async (path, text, message) => {
+  ])('reading machine info fails with an error that names the file if %s is %j', async (path, text, message) => {
     const failed = machineWith({ [path]: text });
     await expect(failed).rejects.toMatchObject({
       code: 'MachineUnreadable',

@@ -9,7 +9,7 @@ import { NodeStatusManager } from '../src/node-status-manager.ts';
 import { ApiError, FakeApi } from './fake-api.ts';
 
 const HANG = new Promise<never>(() => {});
-// A quarter of 40 s, plus up to 4 %.
+// The longest time between two renewals: a quarter of 40 s, plus up to 4 %.
 const ROUND_MS = 10_400;
 
 const running: (() => Promise<void>)[] = [];
@@ -88,7 +88,7 @@ describe('the lease of a node', () => {
     expect(api.count('getNode')).toBe(1);
   });
 
-  test('takes over an existing lease with its own duration and keeps other fields', async () => {
+  test('renews an existing lease with its own duration and keeps other fields', async () => {
     const { api, start } = setUp({ leaseDurationSeconds: 20 });
     const owner = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'old' };
     api.putLease({
@@ -114,7 +114,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.metadata.ownerReferences?.[0]?.uid).toBe('u2');
   });
 
-  test('adds a missing owner without delaying the renewal', async () => {
+  test('adds the node as a missing owner of the lease without delaying the renewal', async () => {
     const { api, start, clock } = setUp();
     api.putLease({ metadata: { name: 'n1' }, spec: {} });
     api.fault = (method) => (method === 'getNode' ? HANG : undefined);
@@ -144,7 +144,7 @@ describe('the lease of a node', () => {
     expect([missing(), api.leases.size]).toEqual([1, 1]);
   });
 
-  test('N6: notifies the registration at each renewal of a lease without an owner that the node is missing', async () => {
+  test('N6: notifies the registration of a missing node at each renewal of a lease without an owner', async () => {
     const { api, start, clock, missing } = setUp({ node: false });
     api.putLease({ metadata: { name: 'n1' }, spec: {} });
     await start();
@@ -168,7 +168,7 @@ describe('the lease of a node', () => {
     expect(api.leases.get('n1')?.metadata.ownerReferences?.[0]?.uid).toBe('u2');
   });
 
-  test('N6: a lease lost with its node never gets the deleted node as owner, and the missing node is reported', async () => {
+  test('N6: a lease that was deleted with its node is not created again with the deleted node as owner', async () => {
     const { api, start, clock, missing } = setUp();
     await start();
     api.leases.clear();
@@ -195,7 +195,7 @@ describe('the lease of a node', () => {
     expect(failures()).toBe(0);
   });
 
-  test('reports a second kubelet that renews the lease, but not its own lost response', async () => {
+  test('warns if a second kubelet renews the lease, but not if the response to its own renewal was lost', async () => {
     const { api, start, clock, lines } = setUp();
     const warned = () =>
       lines.filter(({ message }) => message === 'Another kubelet renews the lease of this node').length;
@@ -228,12 +228,12 @@ describe('the lease of a node', () => {
     expect(warned()).toBeGreaterThan(0);
   });
 
-  test('tries a renewal five times without delay, and reports bad connections from the second failure on', async () => {
+  test('tries a renewal five times without delay, and calls onRepeatedHeartbeatFailure from the second failure on', async () => {
     const { api, start, clock, failures, metrics } = setUp();
     await start();
     api.fault = (method) => (method === 'updateLease' ? Promise.reject(new ApiError('InternalError')) : undefined);
     await clock.advance(ROUND_MS);
-    // Five attempts with the cached lease, five with the lease from the server.
+    // The lease was updated five times with the cached version and five times with the version read from the server.
     expect(api.count('updateLease')).toBe(10);
     expect(failures()).toBe(8);
     expect(await metrics.text()).toContain('node_agent_node_lease_renewal_failures_total 10');
@@ -259,7 +259,7 @@ describe('the lease of a node', () => {
     expect(api.leases.size).toBe(1);
   });
 
-  test('abandons a lease request after 10 s and sends it again', async () => {
+  test('aborts a lease request after 10 s and sends it again', async () => {
     const { api, start, clock, failures } = setUp();
     await start();
     let hung = 0;
@@ -281,7 +281,7 @@ describe('the lease of a node', () => {
     expect(api.count('updateLease')).toBe(2);
   });
 
-  test('a stopped lease leaves no timers', async () => {
+  test('a stopped NodeLease leaves no timers', async () => {
     const { start, clock } = setUp();
     await start();
     await clock.advance(25_000);

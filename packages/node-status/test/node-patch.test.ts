@@ -75,7 +75,7 @@ describe('the patch of a node', () => {
     });
   });
 
-  test('a patch turns any status into any other, except that it removes no conditions', () => {
+  test('a patch turns any node status into any other, except that it never removes conditions', () => {
     const text = fc.constantFrom('', '1', '2', '1Gi', '1024Mi');
     const amount = fc.constantFrom('1', '2', '1Gi', '1024Mi');
     const status = fc.record(
@@ -103,7 +103,7 @@ describe('the patch of a node', () => {
   });
 });
 
-test('a patch contains the known metadata of the node and the differences only', () => {
+test('a node patch omits the UID if it is unknown, and contains only the differences', () => {
   const named = { metadata: { name: 'n1' } };
   expect(nodePatch(named, named)).toBeUndefined();
   const labelled = { metadata: { name: 'n1', labels: { a: 'b' } } };
@@ -111,7 +111,7 @@ test('a patch contains the known metadata of the node and the differences only',
   expect(nodePatch(named, { ...named, status: { phase: 'x' } })).toStrictEqual({ status: { phase: 'x' } });
 });
 
-test('a patch of conditions contains an order if conditions existed, so that a new condition gets its position', () => {
+test('a patch of existing conditions contains $setElementOrder, so that a new condition gets its position', () => {
   const conditions = [READY, DISK];
   expect(nodePatch(node({ conditions: [READY] }), node({ conditions }))).toMatchObject({
     status: { conditions: [DISK], '$setElementOrder/conditions': [{ type: READY.type }, { type: DISK.type }] },
@@ -135,19 +135,19 @@ test('a node patch contains a string that became empty, because some fields may 
 
 describe('detection of node changes', () => {
   test.each([
-    ['not for a heartbeat', { conditions: [{ ...READY, lastHeartbeatTime: '2' }] }, false],
-    ['not for another notation of a quantity', { conditions: [READY], capacity: { memory: '1024Mi' } }, false],
-    ['for a condition transition', { conditions: [{ ...READY, lastTransitionTime: '2' }] }, true],
-    ['for another message', { conditions: [{ ...READY, message: 'x' }] }, true],
-    ['for a new condition', { conditions: [READY, DISK] }, true],
-    ['for another quantity', { conditions: [READY], capacity: { memory: '2Gi' } }, true],
-  ])('the node status counts as changed or not: %s', (_name, status, changed) => {
+    ['ignores another heartbeat time', { conditions: [{ ...READY, lastHeartbeatTime: '2' }] }, false],
+    ['ignores another notation of a quantity', { conditions: [READY], capacity: { memory: '1024Mi' } }, false],
+    ['reports another transition time of a condition', { conditions: [{ ...READY, lastTransitionTime: '2' }] }, true],
+    ['reports another message of a condition', { conditions: [{ ...READY, message: 'x' }] }, true],
+    ['reports a new condition', { conditions: [READY, DISK] }, true],
+    ['reports another amount of a resource', { conditions: [READY], capacity: { memory: '2Gi' } }, true],
+  ])('hasNodeChanged ignores or reports: %s', (_name, status, changed) => {
     const before = node({ conditions: [READY], capacity: { memory: '1Gi' } });
     const after = node({ capacity: { memory: '1Gi' }, ...status });
     expect(hasNodeChanged(before, after)).toBe(changed);
   });
 
-  test('a node with a changed label counts as changed', () => {
+  test('hasNodeChanged reports a changed label', () => {
     expect(hasNodeChanged(node({}), node({}, { labels: { a: '' } }))).toBe(true);
   });
 });

@@ -32,9 +32,9 @@ interface Host {
   readiness: ReadinessFacts;
   pressure: PressureFacts;
   volumes: readonly string[] | undefined;
-  /** Resources of devices that are gone. */
+  /** Names of device resources whose plugins are gone. */
   removed: readonly string[];
-  /** Sources that never resolve. */
+  /** Names of the sources whose reads never resolve. */
   readonly hung: Set<string>;
   checks: number;
   onCheck: () => void;
@@ -168,7 +168,7 @@ describe('registration', () => {
     expect(made).toBe(1);
   });
 
-  test('reports a new number of pods immediately, and keeps the old number if the new one is invalid', async () => {
+  test('reports a new number of pods immediately, and keeps the old number if the new number is invalid', async () => {
     const { clock, manager, start, node } = setUp({ maxPods: 110 });
     await start();
     expect(node().status?.capacity?.pods).toBe('110');
@@ -181,7 +181,7 @@ describe('registration', () => {
     expect(node().status?.capacity?.pods).toBe('6');
   });
 
-  test('registration waits until it is known whether the machine is new, and then drops devices of the previous machine', async () => {
+  test('if the machine was rebuilt, extended resources of the existing node are set to 0 once that is known', async () => {
     const GPU = 'example.com/gpu';
     const isNew = Promise.withResolvers<boolean>();
     const { start, api, node, clock } = setUp({ resetExtendedResources: () => isNew.promise });
@@ -266,7 +266,7 @@ describe('registration', () => {
     expect(node().metadata.uid).not.toBe(uid);
   });
 
-  test('does not create the node again if only a cache lacks it', async () => {
+  test('does not create the node again if it is missing only in a cache', async () => {
     const { start, api, clock } = setUp();
     api.fault = (method) => (method === 'getCachedNode' ? Promise.reject(new ApiError('NotFound')) : undefined);
     await start();
@@ -274,7 +274,7 @@ describe('registration', () => {
     expect(api.count('createNode')).toBe(1);
   });
 
-  test('writes no status into a node that was deleted and recreated during the update', async () => {
+  test('does not write the status to a node that was deleted and recreated during the update', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     api.cached = node();
@@ -309,7 +309,7 @@ describe('two machines with the same node name', () => {
     expect(second.manager.conflict).toContain('machineID m1 instead of m2');
   });
 
-  test('a machine that replaces a removed one is not reported as a second one', async () => {
+  test('a machine that replaces a removed machine is not reported as a second machine', async () => {
     const { start, api, clock, manager } = setUp();
     const gone = setUp({}, {}, { clock, api });
     gone.host.machine = { ...MACHINE, machineId: 'old', bootId: 'old' };
@@ -326,7 +326,7 @@ describe('two machines with the same node name', () => {
 });
 
 describe('node status updates', () => {
-  test('an unchanged status is sent about every 5 min and computed every 10 s', async () => {
+  test('an unchanged node status is computed every 10 s and sent about every 5 min', async () => {
     const { start, api, clock } = setUp();
     await start();
     await clock.advance(1_000_000);
@@ -339,13 +339,13 @@ describe('node status updates', () => {
 
   test.each<[string, (host: Host) => void, string, string]>([
     [
-      'the runtime',
+      'runtime state',
       (host) => (host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] }),
       'Ready',
       'False',
     ],
-    ['pressure', (host) => (host.pressure = { memory: false, disk: true, pid: false }), 'DiskPressure', 'True'],
-  ])('sends a change of %s within a second, and only that change', async (_name, change, type, status) => {
+    ['disk pressure', (host) => (host.pressure = { memory: false, disk: true, pid: false }), 'DiskPressure', 'True'],
+  ])('sends a change of the %s within a second, and only that change', async (_name, change, type, status) => {
     const { start, api, clock, host, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -410,7 +410,7 @@ describe('node status updates', () => {
     expect(events().filter((reason) => reason === 'NodeNotReady')).toHaveLength(1);
   });
 
-  test('a status update is tried five times without delay, and bad connections are reported from the second failure on', async () => {
+  test('a status update is tried five times without delay, and onRepeatedHeartbeatFailure is called from the second failure on', async () => {
     let bad = 0;
     const { start, api, clock, lines, host } = setUp({}, { onRepeatedHeartbeatFailure: () => void bad++ });
     await start();
@@ -492,7 +492,7 @@ describe('node status updates', () => {
     expect(node().metadata.annotations?.theirs).toBe('x');
   });
 
-  test('an outdated cache does not cause the same node status to be written twice', async () => {
+  test('the same node status is not written twice if the cache is outdated', async () => {
     const { start, api, clock, host, node } = setUp();
     await start();
     await clock.advance(5_000);
@@ -537,7 +537,7 @@ describe('node status updates', () => {
       },
     ],
     [
-      'the cache has only a write of another client before the last write',
+      'the cache only has a node that another client wrote before the last status write',
       async ({ api, host, clock }) => {
         api.fault = (method) => {
           if (method !== 'patchNodeStatus') return undefined;
@@ -551,7 +551,7 @@ describe('node status updates', () => {
       },
     ],
     [
-      'the cache is another server’s, which is further behind',
+      'the cache now comes from another API server that lags further behind',
       async ({ api, host, clock, node }) => {
         const old = api.cached;
         host.pressure = { memory: true, disk: false, pid: false };
@@ -561,7 +561,7 @@ describe('node status updates', () => {
         api.cached = old;
       },
     ],
-  ])('a value that has changed back is written if %s', async (_how, happens) => {
+  ])('a condition that has changed back is written if %s', async (_how, happens) => {
     const parts = setUp();
     const { start, api, clock, host, node } = parts;
     await start();
@@ -575,7 +575,7 @@ describe('node status updates', () => {
   });
 });
 
-describe('the first status', () => {
+describe('the first status updates after a start', () => {
   test('the first status is sent after the runtime was checked, so that a restart does not report NotReady', async () => {
     const { start, host, api } = setUp();
     host.readiness = {
@@ -605,7 +605,7 @@ describe('the first status', () => {
     expect(JSON.stringify(api.patches)).not.toContain('NotReady');
   });
 
-  test('the reason why a node is not ready is reported after 10 s', async () => {
+  test('a node that is not ready after the start is reported as NotReady with its reason after 10 s', async () => {
     const { start, host, clock, api, node } = setUp();
     api.putNode({ metadata: { name: 'n1', uid: 'u1' }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
     host.readiness = { runtimeErrors: ['container runtime is down'], networkErrors: [] };
@@ -634,7 +634,7 @@ describe('the first status', () => {
     expect(events()).toContain('NodeReady');
   });
 
-  test('the first status is sent although one of its sources throws at first', async () => {
+  test('the first node status is sent once a source that threw errors at first works', async () => {
     const { start, host, clock, node, lines } = setUp();
     const { readiness } = host;
     Object.defineProperty(host, 'readiness', {
@@ -650,7 +650,7 @@ describe('the first status', () => {
     expect(conditionOf(node(), 'Ready')?.status).toBe('True');
   });
 
-  test('backs off from an API server that rejects requests', async () => {
+  test('sends fewer than 20 status updates in 25 s if the API server rejects them', async () => {
     const { start, clock, api, host } = setUp();
     host.readiness = { runtimeErrors: [], networkErrors: ['network state unknown'] };
     await start();
@@ -663,7 +663,7 @@ describe('the first status', () => {
 });
 
 describe('notifications to other components', () => {
-  test('passes each pod CIDR of the node to the runtime once', async () => {
+  test('passes the pod CIDRs of the node to the runtime again only if the runtime rejected them', async () => {
     const cidrs: string[] = [];
     let failing = true;
     const onPodCidr = async (cidr: string): Promise<void> => {
@@ -679,7 +679,7 @@ describe('notifications to other components', () => {
     expect(cidrs).toEqual(['10.1.0.0/24,fd00::/64', '10.1.0.0/24,fd00::/64']);
   });
 
-  test('reports volumesInUse that the API server knows, even if no write was needed', async () => {
+  test('calls onVolumesReported with the volumes that the API server knows, even if no write was needed', async () => {
     const reported: (readonly string[])[] = [];
     const { start, clock, host } = setUp({}, { onVolumesReported: (names) => void reported.push(names) });
     host.volumes = ['a'];
@@ -689,7 +689,7 @@ describe('notifications to other components', () => {
     expect(new Set(reported.flat())).toEqual(new Set(['a']));
   });
 
-  test('K4: reports removed devices once, and only after the API server knows of the removal', async () => {
+  test('K4: calls onDevicesReported once for removed devices, after the API server has stored their removal', async () => {
     const GPU = 'example.com/gpu';
     const reported: string[] = [];
     const { start, api, clock, host, node } = setUp(
@@ -725,7 +725,7 @@ describe('notifications to other components', () => {
     expect(events().slice(-2)).toEqual(['NodeNotSchedulable', 'NodeSchedulable']);
   });
 
-  test('computes the node status without an API server', async () => {
+  test('localNode computes the node status without an API server', async () => {
     const { manager, api } = setUp({ nodeLabels: { rack: 'r1' } });
     const node = await manager.localNode(new AbortController().signal);
     expect(node.metadata.labels?.rack).toBe('r1');

@@ -12,13 +12,13 @@ test.each([
   [{ reportFrequencyMs: 0 }, 'reportFrequencyMs must be above 0, not 0'],
   [{ requestTimeoutMs: 0 }, 'requestTimeoutMs must be above 0, not 0'],
   [{ factPatienceMs: -1 }, 'factPatienceMs must be at least 0, not -1'],
-])('the node status manager refuses the options %j and names the invalid one', (options, message) => {
+])('the node status manager rejects the options %j with an error that names the invalid one', (options, message) => {
   expect(() => new NodeStatusManager({} as never, { ...NODE, ...options })).toThrow(message);
 });
 
 test.each([
   [{ leaseDurationSeconds: 0 }, 'leaseDurationSeconds must be above 0, not 0'],
   [{ requestTimeoutMs: 0 }, 'requestTimeoutMs must be above 0, not 0'],
-])('the node lease refuses the options %j and names the invalid one', (options, message) => {
+])('the node lease rejects the options %j with an error that names the invalid one', (options, message) => {
   expect(() => new NodeLease({} as never, { nodeName: 'n1', ...options })).toThrow(message);
 });

@@ -25,7 +25,7 @@ const LABELS = {
 };
 
 describe('creation of a node', () => {
-  test('a new node has its name, the default labels and the annotation', () => {
+  test('a new node has its name, the default labels and the controller attach annotation', () => {
     expect(initialNode(SETTINGS)).toEqual({
       apiVersion: 'v1',
       kind: 'Node',
@@ -76,7 +76,7 @@ describe('registration of an existing node', () => {
     },
   };
 
-  test('an existing node gets the default labels and the annotation; its other labels, taints and spec are kept', () => {
+  test('an existing node gets the default labels and the controller attach annotation, and keeps other labels and its spec', () => {
     const node = reconcileNode(initial, existing, false);
     expect(node.metadata).toEqual({
       name: 'n1',
@@ -128,7 +128,7 @@ describe('registration of an existing node', () => {
     });
   });
 
-  test('a node on a recreated machine has no extended resources', () => {
+  test('the extended resources of an existing node are set to 0 if the machine was rebuilt', () => {
     const { status } = reconcileNode(initial, existing, true);
     expect(status?.capacity?.['example.com/gpu']).toBe('0');
     expect(status?.allocatable?.['example.com/gpu']).toBe('0');
@@ -183,7 +183,7 @@ describe('two machines with one node name', () => {
     ['a', 'a', false],
     ['', 'b', false],
     ['a', '', false],
-  ])('machines with provider IDs %j and %j: %s', (theirs, ours, conflict) => {
+  ])('registrationConflict of the provider IDs %j and %j reports a conflict: %s', (theirs, ours, conflict) => {
     expect(registrationConflict(provided(theirs), provided(ours)) !== undefined).toBe(conflict);
   });
 
@@ -196,7 +196,7 @@ describe('two machines with one node name', () => {
     expect(foreignWriter(info('', 'b'), info('m1', 'b'))).toBeUndefined();
   });
 
-  test('all differences between two machines are reported', () => {
+  test('foreignWriter reports all differing IDs of two machines', () => {
     const seen = info('m2', 'b2');
     const nodeInfo = seen.status?.nodeInfo && { ...seen.status.nodeInfo, systemUUID: 's2' };
     const written = info('m1', 'b1');
@@ -221,7 +221,10 @@ describe('two machines with one node name', () => {
       'another kubelet writes the status of this node: it shows bootID b2 instead of b1',
     ],
     [provided('a'), provided('b'), 'the node has the provider ID "b", this machine has "a"'],
-  ])('the kubelet recognises another machine with its node name: case %#', (written, seen, conflict) => {
-    expect(foreignWriter(written, seen)).toBe(conflict);
-  });
+  ])(
+    'foreignWriter compares the IDs of two machines with one node name and returns: $2 (case %#)',
+    (written, seen, conflict) => {
+      expect(foreignWriter(written, seen)).toBe(conflict);
+    },
+  );
 });

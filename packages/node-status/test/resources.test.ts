@@ -21,7 +21,7 @@ const NONE = { kubeReserved: {}, systemReserved: {}, evictionHard: {} };
 const list = parseResourceList;
 const GIB = 2 ** 30;
 
-describe('capacity', () => {
+describe('nodeCapacity', () => {
   test('capacity contains CPU, memory, pods, ephemeral storage, and one resource per huge page size', () => {
     const hugePages = [
       { pageSizeBytes: 2 * 2 ** 20, count: 512 },
@@ -48,7 +48,7 @@ describe('capacity', () => {
     expect(capacity.get('pods')?.toString()).toBe(pods);
   });
 
-  test('without machine info, CPU and memory capacity keep their previous values, or are absent', () => {
+  test('without machine info, the CPU and memory capacity is 0, and other resources are kept', () => {
     const before = list({ cpu: '4', memory: '1Gi', 'example.com/dongle': '3' });
     const capacity = nodeCapacity(before, { machine: undefined, ephemeralStorageBytes: GIB }, SETTINGS);
     expect(formatResourceList(capacity)).toEqual({ cpu: '0', memory: '0', pods: '110', 'example.com/dongle': '3' });
@@ -60,7 +60,7 @@ describe('capacity', () => {
     expect(capacity.has('ephemeral-storage')).toBe(false);
   });
 
-  test('device capacity is counted, is 0 for a plugin that is gone, and keeps resources that an administrator added', () => {
+  test('capacity contains device resources, with 0 if the plugin is gone, and keeps resources that an administrator added', () => {
     const before = list({ 'example.com/dongle': '3', 'example.com/gone': '2' });
     const devicePlugins = {
       capacity: list({ 'example.com/gpu': '8' }),
@@ -72,7 +72,7 @@ describe('capacity', () => {
   });
 });
 
-describe('allocatable', () => {
+describe('nodeAllocatable', () => {
   const capacity = list({ cpu: '4', memory: '16282072Ki', pods: '110', 'ephemeral-storage': '52326384Ki' });
 
   test.each([
@@ -82,12 +82,12 @@ describe('allocatable', () => {
       { cpu: '4', memory: '16282072Ki', 'ephemeral-storage': '52326384Ki' },
     ],
     [
-      'upstream defaults of hard eviction, a percentage with its 32 bits',
+      "upstream's default hard eviction thresholds are subtracted, with the rounding of a 32-bit float",
       { ...NONE, evictionHard: { 'memory.available': '100Mi', 'nodefs.available': '10%', 'pid.available': '5%' } },
       { cpu: '4', memory: '16179672Ki', 'ephemeral-storage': '48223995415' },
     ],
     [
-      'kube and system reserved add up',
+      'kubeReserved and systemReserved are both subtracted',
       {
         ...NONE,
         kubeReserved: { cpu: '100m', memory: '1Gi' },
@@ -97,12 +97,12 @@ describe('allocatable', () => {
     ],
     ['reservations above the capacity leave 0', { ...NONE, kubeReserved: { cpu: '5' } }, { cpu: '0' }],
     [
-      'eviction can be left out',
+      'hard eviction thresholds are not subtracted with ignoreEviction',
       { ...NONE, evictionHard: { 'memory.available': '50%' }, ignoreEviction: true },
       { memory: '16282072Ki' },
     ],
     [
-      '0% and 100% are off',
+      'thresholds of 0% and 100% are not subtracted',
       { ...NONE, evictionHard: { 'memory.available': '100%', 'nodefs.available': '0%' } },
       { memory: '16282072Ki' },
     ],
@@ -136,7 +136,7 @@ describe('allocatable', () => {
     });
   });
 
-  test('reservations above the capacity are named', () => {
+  test('reservationProblems names each resource whose reservation exceeds the capacity', () => {
     const reserved = parseReservations({
       ...NONE,
       kubeReserved: { cpu: '3', memory: '1Gi' },
@@ -172,7 +172,7 @@ describe('allocatable', () => {
     [['', '', '150Mi'], [], { [DISK]: '5%' }, ['', '', '10Gi'], { 'ephemeral-storage': '694157320' }, true],
     [['', '', '20Gi'], [], { [DISK]: '100Mi' }, ['', '', '20Gi'], { 'ephemeral-storage': '20580Mi' }, false],
   ])(
-    "upstream's test cases: kubeReserved %j, systemReserved %j and evictionHard %j of capacity %j reserve %j; valid: %j",
+    "as in upstream's tests, kubeReserved %j, systemReserved %j and evictionHard %j of capacity %j reserve %j; valid: %j",
     (kube, system, evictionHard, all, kept, fits) => {
       const names = ['cpu', 'memory', 'ephemeral-storage'];
       const of = (amounts: readonly string[]) =>
@@ -197,7 +197,7 @@ describe('allocatable', () => {
     );
   });
 
-  test("reports the reserved quantity of each resource in the resource's own unit", () => {
+  test('reservationOfCapacity omits resources without a reservation, and computes a percentage of the capacity', () => {
     const kept = reservationOfCapacity(
       list({ cpu: '4', memory: '2Gi', pods: '110' }),
       parseReservations({ ...NONE, kubeReserved: { cpu: '0' }, evictionHard: { 'memory.available': '50%' } }),
@@ -210,7 +210,7 @@ describe('allocatable', () => {
     expect([...parseReservations({ ...NONE, evictionHard: off }).thresholds.keys()]).toEqual(['ephemeral-storage']);
   });
 
-  test('an invalid reservation is refused with its field name', () => {
+  test('an invalid reservation is rejected with an error that names its field', () => {
     expect(() => parseReservations({ ...NONE, systemReserved: { cpu: 'lots' } })).toThrow(
       /^systemReserved: resource cpu/,
     );
@@ -223,7 +223,7 @@ describe('allocatable', () => {
   });
 });
 
-describe('an eviction threshold', () => {
+describe('hard eviction thresholds', () => {
   test.each([
     ['100Mi', { quantity: parseQuantity('100Mi') }],
     ['10%', { fraction: Math.fround(Math.fround(10) / 100) }],
@@ -232,12 +232,12 @@ describe('an eviction threshold', () => {
     ['100%', undefined],
     ['0.0%', { fraction: 0 }],
     ['100.0%', { fraction: 1 }],
-  ])('the eviction threshold %s reserves the expected quantity', (text, expected) => {
+  ])('parseThreshold of %s returns the quantity or fraction %j', (text, expected) => {
     expect(parseThreshold('memory.available', text)).toEqual(expected);
   });
 
   test.each(['101%', '-1%', '%', 'x%', '0', '-1Gi', 'much', ''])(
-    'refuses the eviction threshold %j, naming its signal',
+    'parseThreshold rejects %j with an error that names the signal',
     (text) => {
       expect(() => parseThreshold('memory.available', text)).toThrow(
         expect.objectContaining({
@@ -253,7 +253,7 @@ test.each([
   ['101%', '"101%" is no percentage from 0% to 100%'],
   ['0', '"0" must be positive'],
   ['much', '"much" is no quantity: '],
-])('refuses the threshold %s: %s', (text, words) => {
+])('parseThreshold rejects %s once with the message: %s', (text, words) => {
   const refused = () => parseThreshold('memory.available', text);
   expect(refused).toThrow(`evictionHard["memory.available"]: ${words}`);
   expect(refused).toThrow(/^evictionHard/);

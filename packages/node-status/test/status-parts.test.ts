@@ -9,7 +9,7 @@ import { isReportDue, nextReportDelayMs } from '../src/report-schedule.ts';
 import { nodeFeatures, nodeRuntimeHandlers } from '../src/runtime-features.ts';
 import { type NodeFacts, setNodeStatus } from '../src/set-node-status.ts';
 
-describe('images', () => {
+describe('images in the node status', () => {
   const image = (name: string, sizeBytes: number, digests = 0) => ({
     repoTags: [`${name}:1`],
     repoDigests: Array.from({ length: digests }, (_, i) => `${name}@${i}`),
@@ -50,7 +50,7 @@ describe('images', () => {
     expect(nodeImages([image('a', 1), image('b', 2), image('c', 3)], maxImages)).toHaveLength(shown);
   });
 
-  test('images are in the same order whatever order the runtime returns', () => {
+  test('images of the node status are in the same order whatever order the runtime returns', () => {
     const images = fc.uniqueArray(fc.record({ name: fc.string({ minLength: 1 }), size: fc.nat(3) }), {
       selector: (i) => i.name,
     });
@@ -63,7 +63,7 @@ describe('images', () => {
   });
 });
 
-describe('features', () => {
+describe('features in the node status', () => {
   test('runtime handlers are listed by name', () => {
     const handler = (name: string) => ({ name, recursiveReadOnlyMounts: true, userNamespaces: name === '' });
     const names = (...given: string[]) => nodeRuntimeHandlers(given.map(handler)).map(({ name }) => name);
@@ -107,9 +107,12 @@ describe('features', () => {
       { supplementalGroupsPolicy: true, userNamespacesHostNetwork: true },
       ['UserNamespacesHostNetworkSupport'],
     ],
-  ])('with the gates %j and the runtime %j the node declares the features %j', (gates, runtime, declared) => {
-    expect(declaredFeatures((gate) => gates.includes(gate), runtime)).toEqual(declared);
-  });
+  ])(
+    'with the enabled gates %j and the runtime features %j, the node declares the features %j',
+    (gates, runtime, declared) => {
+      expect(declaredFeatures((gate) => gates.includes(gate), runtime)).toEqual(declared);
+    },
+  );
 });
 
 describe('the schedule of status reports', () => {
@@ -119,7 +122,7 @@ describe('the schedule of status reports', () => {
     ['the interval has passed', { atMs: 0, delayMs: 0 }, true],
     ['a delay postpones the report', { atMs: 0, delayMs: 1 }, false],
     ['a negative delay advances the report', { atMs: 1000, delayMs: -1000 }, true],
-  ])('whether an unchanged node status must be reported again if %s: $2', (_name, last, due) => {
+  ])('isReportDue of an unchanged node status is $2 if %s', (_name, last, due) => {
     expect(isReportDue(last, 300_000, 300_000)).toBe(due);
   });
 
@@ -128,7 +131,7 @@ describe('the schedule of status reports', () => {
     [false, true, 0.75, 75_000],
     [false, false, 0.75, 0],
   ])(
-    'status changed %s, first report %s, random value %d: next report after %d ms',
+    'status changed %s, first report %s, random value %d: the next report is offset by %d ms',
     (changed, first, chance, delayMs) => {
       expect(nextReportDelayMs(changed, first, 300_000, { next: () => chance })).toBe(delayMs);
     },
@@ -232,7 +235,7 @@ describe('a complete node status', () => {
     expect(conditionOf(node, 'Ready')?.message).toBe('missing node capacity for resources: ephemeral-storage');
   });
 
-  test('an invalid resource list of the API server is reported and kept', () => {
+  test('an invalid capacity of the existing node is reported as a problem and kept', () => {
     const odd: Node = { ...EMPTY, status: { capacity: { cpu: 'x' } } };
     const { node, problems } = setNodeStatus(odd, FACTS, settings, T0);
     expect(problems).toHaveLength(1);

@@ -8,8 +8,8 @@ interface PlacedDevice {
 }
 
 /**
- * Converts devices to API entries: one for each device and NUMA node, or one for a device without a node
- * (`containerDevicesFromResourceDeviceInstances`, `pkg/kubelet/cm/container_manager.go`). The entries are sorted;
+ * Converts devices to API entries: one entry for each device and NUMA node, and one entry for a device without a NUMA
+ * node (`containerDevicesFromResourceDeviceInstances`, `pkg/kubelet/cm/container_manager.go`). The entries are sorted;
  * upstream's are not.
  */
 export function containerDevices(devices: readonly PlacedDevice[]): readonly Init<ContainerDevices>[] {

@@ -31,7 +31,7 @@ export interface PodResourcesServerComponents {
   readonly pods: PodProvider;
   /** The node's devices; absent if the node has no device manager. */
   readonly devices?: DeviceHoldings | undefined;
-  /** The node's ResourceClaims; absent if the node has no manager of them. */
+  /** The node's ResourceClaims; absent if the node has no manager of ResourceClaims. */
   readonly claims?: ClaimHoldings | undefined;
   /** The node's exclusive CPUs and memory; absent if the node has no CPU and memory managers. */
   readonly resources?: ResourceHoldings | undefined;
@@ -45,12 +45,16 @@ export interface PodResourcesServerOptions {
    */
   readonly socketPath: string;
   /**
-   * Feature gate KubeletPodResourcesListUseActivePods: v1's List returns only pods that hold resources. Default: true.
+   * Feature gate KubeletPodResourcesListUseActivePods: if true, `List` of v1 returns only pods that hold resources.
+   * Default: true.
    */
   readonly listActive?: boolean;
 }
 
-/** Rate limit (`DefaultQPS` and `DefaultBurstTokens` of `pkg/kubelet/apis/podresources/constants.go`). */
+/**
+ * Rate limit of the requests to the API (`DefaultQPS` and `DefaultBurstTokens` of
+ * `pkg/kubelet/apis/podresources/constants.go`).
+ */
 const RATE = { qps: 100, burst: 10 };
 const RETRY_MS = 5_000;
 
@@ -71,7 +75,7 @@ export class PodResourcesServer {
   readonly #startOnce = new StartOnce('PodResourcesServer');
   readonly #listening = Promise.withResolvers<void>();
 
-  /** @throws OptionsError naming the invalid component or option */
+  /** @throws OptionsError that names the invalid component or option */
   constructor(components: PodResourcesServerComponents, options: PodResourcesServerOptions) {
     checkOptions('PodResourcesServer', options, { socketPath: 'string', listActive: 'boolean?' });
     checkComponents('PodResourcesServer', components, {
@@ -100,7 +104,7 @@ export class PodResourcesServer {
     await abortable(this.#listening.promise, signal);
   }
 
-  /** Serves until the signal is aborted. If listening fails, that is logged and retried. */
+  /** Serves until the signal is aborted. If listening fails, the error is logged and listening is retried. */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     const { socketPath } = this.#options;
@@ -174,7 +178,7 @@ export class PodResourcesServer {
     });
   }
 
-  /** Includes sidecar containers, but not other init containers. */
+  /** Returns the resources of a pod's containers, including sidecar containers, but not other init containers. */
   #podResources(pod: Pod): Init<PodResources> {
     const { name, namespace, uid } = pod.metadata;
     const { spec } = pod;
@@ -197,7 +201,7 @@ export class PodResourcesServer {
       : containerDevices(placedDevices(this.#devices.devicesOf(podUid, container)));
   }
 
-  /** Rejects requests above the rate limit. */
+  /** Wraps a handler so that requests above the rate limit are rejected. */
   #limited<Req, Res>(handler: (request: Req) => Promise<Res>): (request: Req) => Promise<Res> {
     return async (request) => {
       if (!this.#tokens.tryAcquire())

@@ -1,6 +1,6 @@
 import type { Container, Pod } from '@node-agent/pod-spec';
 
-/** Port to the pods of a node. */
+/** Methods through which the server sees the pods of a node. */
 export interface PodProvider {
   /** Returns the pods that hold resources of the node. */
   active(): readonly Pod[];
@@ -8,19 +8,22 @@ export interface PodProvider {
   byName(namespace: string, name: string): Pod | undefined;
 }
 
-/** Port to the devices of a node; package `device-manager` implements it. */
+/** Methods through which the server sees the devices of a node. Package `device-manager` implements these methods. */
 export interface DeviceHoldings {
   /** Frees the devices of pods that are gone. */
   freeGone(): void;
-  /** Returns the devices of a container by resource and NUMA node; the node is negative for devices without one. */
+  /**
+   * Returns the devices of a container by resource and NUMA node id. The id is negative for devices without a NUMA
+   * node.
+   */
   devicesOf(podUid: string, container: string): ReadonlyMap<string, ReadonlyMap<number, readonly string[]>>;
-  /** Returns the allocatable devices by resource, allocated or not. */
+  /** Returns all allocatable devices by resource, whether allocated or not. */
   allocatableDevices(): ReadonlyMap<string, readonly { readonly id: string; readonly numaNodes: readonly number[] }[]>;
 }
 
-/** Port to the ResourceClaims of a node; package `dra` implements it. */
+/** Methods through which the server sees the ResourceClaims of a node. Package `dra` implements these methods. */
 export interface ClaimHoldings {
-  /** Returns the devices of a container by claim. */
+  /** Returns the devices that a container gets from ResourceClaims, by claim. */
   dynamicResources(
     pod: Pod,
     container: Container,
@@ -37,22 +40,25 @@ export interface ClaimHoldings {
   }[];
 }
 
-/** Memory of one kind, from any of its NUMA nodes. */
+/** Memory of one resource that a container has. The memory may come from any of the NUMA nodes in `nodes`. */
 export interface HeldMemory {
   readonly nodes: readonly number[];
-  /** `memory` or `hugepages-<size>`. */
+  /** Name of the resource: `memory` or `hugepages-<size>`. */
   readonly resource: string;
   readonly bytes: number;
 }
 
-/** Port to the exclusive CPUs and the memory of containers; package `cm-resources` implements it. */
+/**
+ * Methods through which the server sees the exclusive CPUs and the memory of containers. Package `cm-resources`
+ * implements these methods.
+ */
 export interface ResourceHoldings {
-  /** Returns the exclusive CPUs of a container; empty if it has none. */
+  /** Returns the exclusive CPUs of a container; empty if the container has none. */
   exclusiveCpusOf(podUid: string, container: string): readonly number[];
-  /** Returns the memory of a container; empty if it has none of its own. */
+  /** Returns the memory of a container; empty if no memory is allocated to the container. */
   memoryOf(podUid: string, container: string): readonly HeldMemory[];
-  /** Returns the CPUs that containers can have exclusively, in use or not. */
+  /** Returns all CPUs that containers can get exclusively, whether in use or not. */
   allocatableCpus(): readonly number[];
-  /** Returns the memory that containers can have, in use or not. */
+  /** Returns all memory that containers can get, whether in use or not. */
   allocatableMemory(): readonly HeldMemory[];
 }

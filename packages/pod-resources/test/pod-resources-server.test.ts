@@ -86,7 +86,7 @@ async function start(): Promise<void> {
     allocatableMemory: () => [{ nodes: [1], resource: 'memory', bytes: 2 ** 33 }],
   };
   stop = new AbortController();
-  // The request limiter is never refilled.
+  // With this clock, the bucket of the rate limit is never refilled.
   const server = new PodResourcesServer(
     { clock: new FakeClock(), fs: nodeFileSystem, metrics, pods, devices, claims, resources },
     { socketPath },
@@ -108,7 +108,7 @@ const heldByMain = [
 ];
 
 describe('PodResourcesServer', () => {
-  it('lists the devices of active pods, including sidecars, after freeing devices of pods that are gone', async () => {
+  it('the pod resources API lists the devices of active pods, including sidecars, after freeing devices of pods that are gone', async () => {
     const { podResources } = await client.unary(v1.list, {});
     expect(podResources.map(({ name, namespace }) => `${namespace}/${name}`)).toEqual(['ns/holder']);
     expect(podResources[0]?.containers.map(({ name, devices }) => [name, devices])).toEqual([
@@ -144,7 +144,7 @@ describe('PodResourcesServer', () => {
     });
   });
 
-  it('lists all pods in v1alpha1', async () => {
+  it('the v1alpha1 pod resources API lists all pods', async () => {
     const { podResources } = await client.unary(v1alpha1.list, {});
     expect(podResources.map(({ name }) => name)).toEqual(['holder', 'ended']);
     expect(podResources[0]?.containers).toEqual([
@@ -152,7 +152,7 @@ describe('PodResourcesServer', () => {
     ]);
   });
 
-  it('returns the allocatable devices', async () => {
+  it('the pod resources API returns the allocatable devices', async () => {
     const { devices } = await client.unary(v1.getAllocatableResources, {});
     expect(devices).toEqual([
       { resourceName: GPU, deviceIds: ['a'], topology: place(0) },
@@ -161,7 +161,7 @@ describe('PodResourcesServer', () => {
     ]);
   });
 
-  it('returns one pod, or an error if it does not exist', async () => {
+  it('the pod resources API returns one pod, or an error if the pod does not exist', async () => {
     const { podResources } = await client.unary(v1.get, { podNamespace: 'ns', podName: 'holder' });
     expect(podResources?.containers[1]?.devices).toEqual(heldByMain);
     const missing = client.unary(v1.get, { podNamespace: 'ns', podName: 'nobody' });
@@ -169,7 +169,7 @@ describe('PodResourcesServer', () => {
     expect(metrics.text()).toContain('kubelet_pod_resources_endpoint_errors_get{server_api_version="v1"} 1');
   });
 
-  it('rejects requests above the rate limit', async () => {
+  it('the pod resources API rejects requests above the rate limit', async () => {
     const calls = Array.from({ length: 12 }, () => client.unary(v1.getAllocatableResources, {}));
     const ended = await Promise.allSettled(calls);
     const reasons = ended.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
@@ -177,7 +177,7 @@ describe('PodResourcesServer', () => {
     expect(reasons[0]).toContain('rpc error: code = ResourceExhausted desc = rejected by rate limit');
   });
 
-  it('K1: replaces a socket that an earlier process left', async () => {
+  it('K1: PodResourcesServer replaces a socket of an earlier process', async () => {
     const left = path.join(directory, 'left.sock');
     fs.renameSync(path.join(directory, 'pod-resources/kubelet.sock'), left);
     client.close();
@@ -196,7 +196,7 @@ describe('PodResourcesServer', () => {
   it.each<[string, (socketPath: string) => void]>([
     ['a file', (socketPath) => fs.writeFileSync(socketPath, '')],
     ['a link that leads nowhere', (socketPath) => fs.symlinkSync('nowhere', socketPath)],
-  ])('replaces %s at the socket path', async (_name, make) => {
+  ])('PodResourcesServer replaces %s at the socket path', async (_name, make) => {
     client.close();
     stop.abort();
     await running;
@@ -207,7 +207,7 @@ describe('PodResourcesServer', () => {
     expect((await client.unary(v1.list, {})).podResources).toHaveLength(1);
   });
 
-  it('W3: rejects a relative socket path', () => {
+  it('W3: PodResourcesServer rejects a relative socket path', () => {
     const pods = { active: () => [], all: () => [], byName: () => undefined };
     expect(() => new PodResourcesServer({ fs: nodeFileSystem, pods }, { socketPath: 'kubelet.sock' })).toThrow(
       'socketPath: must be an absolute path, not "kubelet.sock"',

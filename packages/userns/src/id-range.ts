@@ -6,7 +6,7 @@ export interface IdRange {
   readonly length: number;
 }
 
-/** Default number of IDs per pod; every number of IDs must be a multiple of it. */
+/** Default number of IDs per pod. Every other number of IDs per pod must be a multiple of this number. */
 export const DEFAULT_IDS_PER_POD = 65_536;
 
 const ALL_IDS = 2 ** 32;
@@ -28,7 +28,7 @@ export function checkIdRange({ firstId, length }: IdRange, idsPerPod: number, ma
     refuse(`kubelet user namespace length ${idsPerPod} is not a multiple of ${DEFAULT_IDS_PER_POD}`);
   }
   if (firstId % idsPerPod !== 0) refuse(`kubelet user assigned ID ${firstId} is not a multiple of ${idsPerPod}`);
-  // If the range contained 0, root in a pod would be root of the host.
+  // The range must not contain 0: otherwise root in a pod would be root of the host.
   if (firstId < idsPerPod) refuse(`kubelet user assigned ID ${firstId} must be greater or equal to ${idsPerPod}`);
   if (length % idsPerPod !== 0) {
     refuse(`kubelet user assigned IDs length ${length} is not a multiple of ${idsPerPod}`);

@@ -1,11 +1,11 @@
 import { UserNamespaceError } from './errors.ts';
 import { defaultIdRange, type IdRange, parseSubIds } from './id-range.ts';
 
-/** Port to the users of the host. */
+/** Functions that {@link kubeletIdRange} needs from the host. */
 export interface SubIdComponents {
-  /** Returns whether the host has a user of this name, in any user database. @throws if that cannot be determined */
+  /** Reports whether the host has a user of this name, in any user database. @throws if that cannot be determined */
   userExists(name: string, signal: AbortSignal): Promise<boolean>;
-  /** Runs a program and returns its output; `undefined` if the program does not exist. @throws if it fails */
+  /** Runs a program and returns its output; `undefined` if the program does not exist. @throws if the program fails */
   run(program: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined>;
 }
 
@@ -13,8 +13,8 @@ const KUBELET_USER = 'kubelet';
 
 /**
  * Returns the ID range for pods: the range that `getsubids` prints for the user `kubelet`, or the default range if the
- * user or the tool does not exist. If both exist but the tool fails, that is an error, because the user database may be
- * temporarily unavailable (`getKubeletMappings` in `pkg/kubelet/kubelet_pods.go`).
+ * user or the tool does not exist. If both exist but the tool fails, the function throws, because the user database may
+ * only be temporarily unavailable (`getKubeletMappings` in `pkg/kubelet/kubelet_pods.go`).
  * @throws UserNamespaceError `InvalidRange`, or the errors of the components
  */
 export async function kubeletIdRange(

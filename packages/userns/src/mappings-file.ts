@@ -8,10 +8,10 @@ export interface IdMapping {
   readonly length: number;
 }
 
-/** Name of the file in a pod's directory. */
+/** Name of the file with the ID mapping in a pod's directory. */
 export const MAPPINGS_FILE = 'userns';
 
-/** Formats a pod's file, as upstream's kubelet does (`userNamespace` in `pkg/kubelet/userns`). */
+/** Formats the mappings file of a pod, as upstream's kubelet does (`userNamespace` in `pkg/kubelet/userns`). */
 export function formatMappings(range: IdRange): string {
   const mappings = [mappingOf(range)];
   return JSON.stringify({ uidMappings: mappings, gidMappings: mappings });
@@ -21,7 +21,7 @@ export function mappingOf({ firstId, length }: IdRange): IdMapping {
   return { hostId: firstId, containerId: 0, length };
 }
 
-/** Parses a pod's file. @throws UserNamespaceError `InvalidFile`, in upstream's wording */
+/** Parses the mappings file of a pod. @throws UserNamespaceError `InvalidFile`, in upstream's wording */
 export function parseMappings(text: string): IdRange {
   const refuse = (message: string, cause?: unknown): UserNamespaceError =>
     new UserNamespaceError('InvalidFile', message, { cause });

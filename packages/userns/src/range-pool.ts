@@ -2,7 +2,7 @@ import type { Random } from '@node-agent/async';
 import { UserNamespaceError } from './errors.ts';
 import type { IdRange } from './id-range.ts';
 
-/** Divides the host's IDs into slots of equal length and assigns each to at most one pod. */
+/** Divides the host's IDs into slots of equal length, and assigns each slot to at most one pod. */
 export class RangePool {
   readonly #first: number;
   readonly #count: number;
@@ -12,11 +12,11 @@ export class RangePool {
   readonly #byPod = new Map<string, number>();
   readonly #taken = new Set<number>();
   /**
-   * Slots that pods may additionally use according to their own files; these slots are not assigned while the pod
-   * exists.
+   * Slots that a pod may be using according to its file, although they are not assigned to it, by pod UID. Such slots
+   * are not assigned to other pods while the pod exists.
    */
   readonly #blocked = new Map<string, ReadonlySet<number>>();
-  /** Pods whose IDs are unknown, with the reason. While there is any such pod, no slot is assigned. */
+  /** Pods whose IDs are unknown, each with the reason. While there is any such pod, no slot is assigned. */
   readonly #unknown = new Map<string, UserNamespaceError>();
 
   /** @param total range whose ends are multiples of `idsPerPod`, as checked by `checkIdRange` */
@@ -32,17 +32,17 @@ export class RangePool {
     return this.#byPod.size;
   }
 
-  /** Returns the pods that have or block a slot. */
+  /** Returns the UIDs of the pods that have or block a slot, or whose IDs are unknown. */
   pods(): readonly string[] {
     return [...new Set([...this.#byPod.keys(), ...this.#blocked.keys(), ...this.#unknown.keys()])];
   }
 
-  /** Returns whether a pod has or blocks a slot. */
+  /** Reports whether a pod has or blocks a slot, or has unknown IDs. */
   has(uid: string): boolean {
     return this.#byPod.has(uid) || this.#blocked.has(uid) || this.#unknown.has(uid);
   }
 
-  /** Returns the range of a pod. */
+  /** Returns the range of a pod; `undefined` if the pod has no slot. */
   rangeOf(uid: string): IdRange | undefined {
     const index = this.#byPod.get(uid);
     return index === undefined ? undefined : this.#rangeAt(index);
@@ -71,7 +71,7 @@ export class RangePool {
 
   /**
    * Records the range that a pod has according to its file. @throws UserNamespaceError `InvalidFile` if the pod cannot
-   * have it
+   * have this range
    */
   record(uid: string, { firstId, length }: IdRange): void {
     const refuse = (message: string): UserNamespaceError => new UserNamespaceError('InvalidFile', message);
@@ -90,7 +90,10 @@ export class RangePool {
     this.#unknown.delete(uid);
   }
 
-  /** Blocks these IDs until the pod is released, because the pod may be using them although it should not. */
+  /**
+   * Blocks the slots that contain these IDs until the pod is released, because the pod's containers may be using the
+   * IDs.
+   */
   block(uid: string, { firstId, length }: IdRange): void {
     const blocked = new Set(this.#blocked.get(uid));
     const end = Math.min(Math.ceil((firstId + length) / this.#idsPerPod) - this.#first, this.#count);
@@ -101,7 +104,7 @@ export class RangePool {
     this.#unknown.delete(uid);
   }
 
-  /** Blocks all IDs until the pod is released or its IDs become known. */
+  /** Blocks all slots until the pod is released or its IDs become known. */
   blockAll(uid: string, cause: UserNamespaceError): void {
     this.#unknown.set(uid, cause);
   }

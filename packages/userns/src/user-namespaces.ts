@@ -19,11 +19,11 @@ export interface UserNamespacesComponents {
 export interface UserNamespacesOptions {
   /** `<root>/pods`: the directories of pods, named by UID. */
   readonly podsDirectory: string;
-  /** The host IDs for pods. */
+  /** The range of host IDs that is divided among the pods. */
   readonly range: IdRange;
   /** IDs per pod, a multiple of 65536. Default: 65536. */
   readonly idsPerPod?: number;
-  /** Maximum number of pods, for which there must be enough IDs. */
+  /** Maximum number of pods. The range must have enough IDs for this number of pods. */
   readonly maxPods: number;
 }
 
@@ -36,15 +36,15 @@ export interface UserNamespaceMappings {
 /** Maximum file size; upstream's files have about 150 bytes. */
 const MAX_FILE_BYTES = 64 * 1024;
 /**
- * Errors that mean that the path is a directory, a FIFO, a loop of links, or a far too long file. They concern only
- * this pod and are permanent.
+ * Error codes that mean that the mappings file is a directory, a FIFO, a loop of links, or a far too long file. Such an
+ * error is permanent and concerns only one pod.
  */
 const NO_FILE_OF_OURS: ReadonlySet<string> = new Set(['EISDIR', 'ENXIO', 'ELOOP', 'EFBIG', 'ENOTDIR']);
 
 /**
  * Manages the user namespaces of pods (KEP-127): each pod has its own range of host IDs for its whole lifetime. The
- * range is written to the file `userns` in the pod's directory before it is used, so that it is the same after a
- * restart (`pkg/kubelet/userns/userns_manager.go`).
+ * range is written to the file `userns` in the pod's directory before the pod uses it, so that the pod has the same
+ * range after a restart of the kubelet (`pkg/kubelet/userns/userns_manager.go`).
  */
 export class UserNamespaces {
   readonly #components: WithDefaults<UserNamespacesComponents>;
@@ -75,7 +75,7 @@ export class UserNamespaces {
   }
 
   /**
-   * Returns the ID mappings of a pod, assigning a range if it has none. The pod's directory must exist.
+   * Returns the ID mappings of a pod. Assigns a range if the pod has none. The pod's directory must exist.
    * @throws UserNamespaceError `Exhausted`, `InvalidUid`, `InvalidFile`; errors of the file system, after which the pod
    * has no range
    */
@@ -105,7 +105,7 @@ export class UserNamespaces {
     });
   }
 
-  /** Releases the ranges of unknown pods. */
+  /** Releases the ranges of all pods for which `isKnown` returns false. */
   async releaseOrphans(isKnown: (uid: string) => boolean): Promise<void> {
     await this.#loaded();
     for (const uid of this.#pool.pods()) if (!isKnown(uid)) await this.release(uid);
@@ -137,8 +137,9 @@ export class UserNamespaces {
         if (range !== undefined) this.#record(uid, range);
       } catch (err) {
         if (!UserNamespaceError.is(err)) throw err;
-        // Upstream does not start in this case. Here, only the pod itself fails, when it requests its IDs. If the pod's
-        // IDs are unknown, no IDs are assigned to any pod until it is gone, because no two pods may share IDs.
+        // Upstream does not start if a mappings file is invalid. Here, only the pod of the file fails, when it requests
+        // its IDs. If the pod's IDs are unknown, no IDs are assigned to any other pod until this pod is gone, because
+        // no two pods may share IDs.
         if (range === undefined) this.#pool.blockAll(uid, err);
         logger.error({ podUid: uid, reason: errorText(err) }, 'Failed to restore the user namespace of a pod');
       }
@@ -149,7 +150,7 @@ export class UserNamespaces {
     try {
       this.#pool.record(uid, range);
     } catch (err) {
-      // The pod's containers may be running nevertheless.
+      // The IDs are blocked, because the pod's containers may be running with them nevertheless.
       this.#pool.block(uid, range);
       throw err;
     }

@@ -4,8 +4,8 @@ import { checkIdRange, defaultIdRange, kubeletIdRange, parseSubIds, UserNamespac
 const { signal } = new AbortController();
 const K64 = 65_536;
 
-describe('the ID range for pods', () => {
-  test("pods can use all IDs except the host's own", () => {
+describe('ID range for pods', () => {
+  test("defaultIdRange contains all IDs except those of the host's own users", () => {
     expect(defaultIdRange()).toEqual({ firstId: K64, length: 2 ** 32 - K64 });
     expect(defaultIdRange(2 * K64)).toEqual({ firstId: 2 * K64, length: 2 ** 32 - 2 * K64 });
     expect(() => checkIdRange(defaultIdRange(), K64, 110)).not.toThrow();
@@ -23,7 +23,7 @@ describe('the ID range for pods', () => {
       'kubelet user assigned IDs length 7208961 is not a multiple of 65536',
     ],
     [{ firstId: K64, length: 109 * K64 }, K64, 'kubelet user assigned IDs are not enough to support 110 pods'],
-  ])('subordinate IDs %j with %d IDs for each of 110 pods: %s', (range, idsPerPod, message) => {
+  ])('checkIdRange of %j with %d IDs for each of 110 pods fails with: %s', (range, idsPerPod, message) => {
     const check = (): void => checkIdRange(range, idsPerPod, 110);
     if (message === undefined) expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({ code: 'InvalidRange', message }));
@@ -39,13 +39,13 @@ describe('the ID range for pods', () => {
     ['0: kubelet x 2\n', 'the range must be two 32-bit numbers'],
     ['0: kubelet -1 2\n', 'the range must be two 32-bit numbers'],
     ['0: kubelet 1 4294967296\n', 'the range must be two 32-bit numbers'],
-  ])('getsubids output %j is parsed as %j', (output, expected) => {
+  ])('parseSubIds of %j returns the range, or fails with: %j', (output, expected) => {
     if (typeof expected === 'string') expect(() => parseSubIds(output)).toThrow(expected);
     else expect(parseSubIds(output)).toEqual(expected);
   });
 });
 
-describe("the ID range of the kubelet's user", () => {
+describe('kubeletIdRange', () => {
   const rangeOf = (userExists: boolean, outputs: Readonly<Record<string, string>> | undefined) =>
     kubeletIdRange(
       { userExists: async () => userExists, run: async (program, args) => outputs?.[[program, ...args].join(' ')] },
@@ -54,12 +54,12 @@ describe("the ID range of the kubelet's user", () => {
     );
   const line = '0: kubelet 131072 6553600\n';
 
-  test('uses the default range if the user kubelet or getsubids is missing', async () => {
+  test('kubeletIdRange uses the default range if the user kubelet or getsubids is missing', async () => {
     expect(await rangeOf(false, { 'getsubids kubelet': line })).toEqual(defaultIdRange());
     expect(await rangeOf(true, undefined)).toEqual(defaultIdRange());
   });
 
-  test('uses the range that getsubids reports if users and groups have the same range', async () => {
+  test('kubeletIdRange uses the range of getsubids if it is the same for users and groups', async () => {
     const same = { 'getsubids kubelet': line, 'getsubids -g kubelet': line };
     expect(await rangeOf(true, same)).toEqual({ firstId: 131_072, length: 6_553_600 });
     await expect(rangeOf(true, { ...same, 'getsubids -g kubelet': '0: kubelet 1 2\n' })).rejects.toThrow(
@@ -67,7 +67,7 @@ describe("the ID range of the kubelet's user", () => {
     );
   });
 
-  test('fails if getsubids fails, because the user database may be unavailable', async () => {
+  test('kubeletIdRange fails if getsubids fails, because the user database may be unavailable', async () => {
     const run = () => Promise.reject(new Error('Error fetching ranges'));
     await expect(kubeletIdRange({ userExists: async () => true, run }, K64, signal)).rejects.toThrow('fetching ranges');
   });

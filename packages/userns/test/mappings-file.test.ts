@@ -6,7 +6,7 @@ const mapping = { hostId: 65_536, containerId: 0, length: 65_536 };
 const file = (uidMappings: unknown, gidMappings: unknown = uidMappings): string =>
   JSON.stringify({ uidMappings, gidMappings });
 
-test("writes and reads the mappings file in upstream's format", () => {
+test("the mappings file is written and read in upstream's format", () => {
   const text = formatMappings({ firstId: 131_072, length: 65_536 });
   expect(text).toBe(
     '{"uidMappings":[{"hostId":131072,"containerId":0,"length":65536}],"gidMappings":[{"hostId":131072,"containerId":0,"length":65536}]}',
@@ -31,11 +31,11 @@ test.each([
   [file([mapping], []), 'GID and UID mapping should be identical'],
   [file([mapping], [{ ...mapping, hostId: 0 }]), 'GID and UID mapping should be identical'],
   [file([{ ...mapping, containerId: 1 }]), 'UID 0 must be mapped'],
-])('refuses the mappings file %s: %s', (text, message) => {
+])('parseMappings rejects the mappings file %s with: %s', (text, message) => {
   expect(() => parseMappings(text)).toThrow(message);
 });
 
-test('W3: any text of a mappings file is either parsed or refused', () => {
+test('W3: parseMappings either parses any text or throws a UserNamespaceError', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       try {

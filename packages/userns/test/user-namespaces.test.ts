@@ -24,7 +24,7 @@ async function world(pods: readonly string[] = ['a', 'b', 'c']) {
 const hostIdOf = async (manager: UserNamespaces, uid: string): Promise<number | undefined> =>
   (await manager.mappings(uid)).uids[0]?.hostId;
 
-describe('the user namespace of a pod', () => {
+describe('user namespaces of pods', () => {
   test('each pod gets its own ID range for users and groups, which contains root', async () => {
     const { manager, file } = await world();
     const namespaces = manager();
@@ -41,7 +41,7 @@ describe('the user namespace of a pod', () => {
     expect([...ids].sort()).toEqual([K64, 2 * K64, 3 * K64].sort());
   });
 
-  test('refuses a pod while all ranges are allocated, and accepts it after one was released', async () => {
+  test("a pod gets no range while all ranges are allocated, and gets one after another pod's range was released", async () => {
     const { fs, manager } = await world(['a', 'b', 'c', 'd']);
     const namespaces = manager();
     for (const uid of ['a', 'b', 'c']) await namespaces.mappings(uid);
@@ -55,7 +55,7 @@ describe('the user namespace of a pod', () => {
     expect(namespaces.size).toBe(3);
   });
 
-  test('K1: a pod keeps its range after a restart, and no other pod gets that range, in whatever order pods ask', async () => {
+  test('K1: a pod keeps its range after a restart, and no other pod gets that range, whichever pod requests its range first', async () => {
     const { manager } = await world();
     const before = await manager().mappings('a');
     const next = manager();
@@ -98,7 +98,7 @@ describe('the user namespace of a pod', () => {
     }
   });
 
-  test('a pod keeps its range if only its file is lost, because its containers use the range', async () => {
+  test('a pod keeps its range if only its mappings file is deleted, because its containers use the range', async () => {
     const { fs, manager, file } = await world();
     const namespaces = manager();
     const a = await namespaces.mappings('a');
@@ -117,7 +117,7 @@ describe('the user namespace of a pod', () => {
     for (const uid of ['a', 'b', 'c']) await namespaces.mappings(uid);
   });
 
-  test('a range is released only after its file was removed', async () => {
+  test("a range is released only after the pod's mappings file was removed", async () => {
     const { fs, manager } = await world();
     const namespaces = manager();
     await namespaces.mappings('a');
@@ -129,7 +129,7 @@ describe('the user namespace of a pod', () => {
     expect(namespaces.size).toBe(0);
   });
 
-  test('the range of an unknown pod is released, including ranges of a previous kubelet process', async () => {
+  test('releaseOrphans releases the ranges of unknown pods, including those of a previous kubelet process', async () => {
     const { manager, fs } = await world();
     await manager().mappings('a');
     await manager().mappings('b');
@@ -142,9 +142,9 @@ describe('the user namespace of a pod', () => {
 });
 
 describe('conflicting ranges of a previous kubelet process', () => {
-  test('an invalid range fails only its own pod, and the IDs that its containers may use are given to no other pod', async () => {
+  test('a pod with an invalid range gets an error, and the IDs that its containers may use are not assigned to other pods', async () => {
     const { fs, manager } = await world();
-    // Half of the range is in the second range, half in the third.
+    // Half of this range is in the pool's second slot, half in the third.
     await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2.5 * K64, length: K64 }));
     const namespaces = manager();
     expect(await hostIdOf(namespaces, 'b')).toBe(K64);
@@ -158,13 +158,13 @@ describe('conflicting ranges of a previous kubelet process', () => {
     ['{"uid', 'user namespace: invalid user namespace mappings file'],
     [formatMappings({ firstId: 40 * K64, length: K64 }), `user namespace: id ${40 * K64} is out of range`],
     [formatMappings({ firstId: K64, length: 2 * K64 }), `user namespace: wrong user namespace length ${2 * K64}`],
-  ])('reports the invalid mappings file %s to its pod', async (text, message) => {
+  ])('a pod with the mappings file %s gets an error with the problem', async (text, message) => {
     const { fs, manager } = await world();
     await fs.writeFile(`${PODS}/a/userns`, text);
     await expect(manager().mappings('a')).rejects.toThrow(message);
   });
 
-  test('if two pods have one range, then the first pod keeps it', async () => {
+  test('if two mappings files have the same range, then the first pod keeps the range and the other gets an error', async () => {
     const { fs, manager } = await world();
     for (const uid of ['a', 'b']) {
       await fs.writeFile(`${PODS}/${uid}/userns`, formatMappings({ firstId: K64, length: K64 }));
@@ -174,7 +174,7 @@ describe('conflicting ranges of a previous kubelet process', () => {
     await expect(namespaces.mappings('b')).rejects.toThrow('user namespace: range picked for pod "b" already taken');
   });
 
-  test('a range of two pods is given to no third pod while either of the two exists', async () => {
+  test('a range that two mappings files contain is not assigned to a third pod while either pod exists', async () => {
     const { fs, manager } = await world(['a', 'b', 'c', 'd']);
     for (const uid of ['a', 'b']) {
       await fs.writeFile(`${PODS}/${uid}/userns`, formatMappings({ firstId: K64, length: K64 }));
@@ -184,13 +184,13 @@ describe('conflicting ranges of a previous kubelet process', () => {
     await namespaces.release('a');
     const others = [await hostIdOf(namespaces, 'c'), await hostIdOf(namespaces, 'd')];
     expect(others).not.toContain(K64);
-    // The other pod may use the range now; after that pod is removed, the range is free.
+    // Pod b may use the range now; after pod b is removed, the range is free.
     expect(await hostIdOf(namespaces, 'b')).toBe(K64);
     await namespaces.release('b');
     expect(await hostIdOf(namespaces, 'a')).toBe(K64);
   });
 
-  test('ranges reserved for a refused pod are free after the pod is removed', async () => {
+  test('the slots that a pod with an invalid range blocks are free after the pod is removed', async () => {
     const { fs, manager } = await world(['a', 'b', 'c', 'd']);
     await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2.5 * K64, length: K64 }));
     const namespaces = manager();
@@ -200,7 +200,7 @@ describe('conflicting ranges of a previous kubelet process', () => {
     expect([await hostIdOf(namespaces, 'c'), await hostIdOf(namespaces, 'd')].sort()).toEqual([2 * K64, 3 * K64]);
   });
 
-  test("if a pod's range cannot be determined, then no new pod gets a range until that pod is removed; other pods keep theirs", async () => {
+  test("if a pod's range cannot be determined, no new pod gets a range until that pod is removed; other pods keep their ranges", async () => {
     const { fs, manager } = await world();
     await fs.writeFile(`${PODS}/a/userns`, formatMappings({ firstId: 2 * K64, length: K64 }));
     await fs.writeFile(`${PODS}/b/userns`, '{"uid');
@@ -213,7 +213,7 @@ describe('conflicting ranges of a previous kubelet process', () => {
     expect([K64, 3 * K64]).toContain(await hostIdOf(namespaces, 'c'));
   });
 
-  test("a pod whose mappings file was repaired gets that file's range, and other pods get theirs", async () => {
+  test("a pod whose mappings file was repaired gets that file's range, and other pods get ranges again", async () => {
     const { fs, manager } = await world();
     await fs.writeFile(`${PODS}/b/userns`, '{"uid');
     const namespaces = manager();
@@ -224,7 +224,7 @@ describe('conflicting ranges of a previous kubelet process', () => {
   });
 
   test.each(['directory', 'fifo', 'large'])(
-    'if a %s has the name of the mappings file, then no other pod gets the range that the pod may use',
+    "if a %s has the name of the mappings file, then no pod gets a range, because the pod's IDs are unknown",
     async (what) => {
       const { fs, manager } = await world();
       const path = `${PODS}/a/userns`;
@@ -237,7 +237,7 @@ describe('conflicting ranges of a previous kubelet process', () => {
     },
   );
 
-  test('an unreadable directory is an error, and is read again at the next call', async () => {
+  test("mappings fails if the pods' directory is unreadable, and reads the directory again at the next call", async () => {
     const { fs, manager } = await world();
     const namespaces = manager();
     const fault = fs.injectFault({ operation: 'readdir', code: 'EIO', times: Number.POSITIVE_INFINITY });
@@ -247,12 +247,12 @@ describe('conflicting ranges of a previous kubelet process', () => {
   });
 });
 
-test('refuses an ID range that is too small for the number of pods', async () => {
+test('the constructor rejects an ID range that is too small for the number of pods', async () => {
   const { manager } = await world();
   expect(() => manager({ maxPods: 4 })).toThrow('kubelet user assigned IDs are not enough to support 4 pods');
 });
 
-test('random pods arrive and leave: each has one range, no two share a range, and no range is lost', async () => {
+test('for random additions and removals of pods, each pod has its own range and no range is lost', async () => {
   const step = fc.record({
     uid: fc.constantFrom('a', 'b', 'c', 'd'),
     act: fc.constantFrom('take', 'release', 'restart', 'sweep'),
@@ -265,7 +265,8 @@ test('random pods arrive and leave: each has one range, no two share a range, an
       for (const { uid, act } of steps) {
         if (act === 'restart') namespaces = manager();
         else if (act === 'release') {
-          // Only a caller that knows the pods releases ranges: a new kubelet process has read all mappings by then.
+          // The kubelet calls `releaseOrphans` only when it knows all pods, and by then a new process has read all
+          // mappings.
           await namespaces.releaseOrphans((one) => one !== uid);
           has.delete(uid);
         } else if (act === 'sweep') await namespaces.releaseOrphans((one) => has.has(one));
@@ -283,7 +284,7 @@ test('random pods arrive and leave: each has one range, no two share a range, an
 });
 
 test.each(['', '.', '..', '../a', 'a/b', 'a\0'])(
-  'W3: the pod UID %j is refused as a directory name, and nothing is read or written there',
+  'W3: the pod UID %j is rejected because it is not a valid directory name, and no file is read or written',
   async (uid) => {
     const { fs, manager } = await world();
     const namespaces = manager();

@@ -8,7 +8,9 @@ import {
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import { COMMAND } from './manifest.ts';
 
-/** Runtime requests for one pod without a kubelet. They contain as much as any kubelet must send. */
+/**
+ * Runtime requests for one pod without a kubelet. The requests contain only the fields that every kubelet must send.
+ */
 export interface BarePod {
   readonly sandbox: Init<PodSandboxConfig>;
   readonly container: Init<ContainerConfig>;
@@ -17,7 +19,7 @@ export interface BarePod {
 const MASKED_PATHS: readonly string[] = ['/proc/asound', '/proc/acpi', '/proc/kcore', '/proc/keys', '/sys/firmware'];
 const READONLY_PATHS: readonly string[] = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-/** Profile that kubelets set for each sandbox. */
+/** Security profile that kubelets set for each sandbox. */
 const RUNTIME_DEFAULT = { profileType: SecurityProfileProfileType.RuntimeDefault };
 
 /**

@@ -7,7 +7,7 @@ import type { BareRestart, Batch } from './figures.ts';
 import { COMMAND } from './manifest.ts';
 import type { RuntimeSide } from './runtime-side.ts';
 
-/** RunPodSandbox, CreateContainer, StartContainer. */
+/** Number of runtime calls that start a pod: RunPodSandbox, CreateContainer, StartContainer. */
 const CALLS_PER_POD = 3;
 
 interface Running {
@@ -128,7 +128,7 @@ export class BareRuntime {
     };
     const ended = read();
     ended.catch(() => {});
-    // The runtime does not confirm a new reader of events, so a short wait ensures that the stream is open.
+    // The runtime does not confirm a new reader of events, so this waits until the event stream is most likely open.
     await new Promise((resolve) => setTimeout(resolve, 50));
     return { ended };
   }

@@ -10,7 +10,7 @@ export async function killContainer(client: CriClient, containerId: string, sign
   const { pid } = JSON.parse(info.info ?? '{}') as { readonly pid?: number };
   if (typeof pid !== 'number' || pid <= 1)
     throw new Error(`kill container ${containerId}: runtime does not report its process`);
-  // This clock has a finer resolution than Date.now().
+  // `performance` has a finer resolution than `Date.now()`.
   const nowMs = performance.timeOrigin + performance.now();
   process.kill(pid, 'SIGKILL');
   return nowMs;
@@ -25,7 +25,7 @@ export async function runningContainers(client: CriClient, signal: AbortSignal):
   return new Map(containers.map(({ id, labels }) => [labels['io.kubernetes.pod.name'] ?? '', id]));
 }
 
-/** Removes a pod sandbox. @returns whether the sandbox is gone */
+/** Removes a pod sandbox. @returns whether the sandbox was removed */
 async function removePod(client: CriClient, podSandboxId: string, signal: AbortSignal): Promise<boolean> {
   try {
     await client.stopPodSandbox({ podSandboxId }, signal);

@@ -16,13 +16,13 @@ export interface Measured {
   };
 }
 
-/** Times in ms from the batch's start, and CPU seconds. */
+/** Results of starting a batch of pods: times in ms from the batch's start, and CPU seconds. */
 export interface Batch {
   readonly readyMs: readonly number[];
   readonly totalMs: number;
   readonly cpuSeconds: number;
   readonly runtimeCpuSeconds: number;
-  /** Number of runtime calls. */
+  /** Number of runtime calls during the batch. */
   readonly runtimeCalls: number;
 }
 
@@ -45,12 +45,15 @@ export interface Figure {
   readonly unit: string;
   readonly bare?: number;
   readonly kubelet: number;
-  /** Ratio of the kubelet to the bare runtime. With several repetitions, the median of their ratios. */
+  /**
+   * Ratio of the kubelet's value to the bare runtime's. With several repetitions, this is the median of the
+   * repetitions' ratios.
+   */
   readonly ratio?: number;
   readonly target?: Target;
 }
 
-/** Maximum of a value or ratio. */
+/** Maximum that meets the target, for the value itself or for its ratio. */
 interface Target {
   readonly of: 'kubelet' | 'ratio';
   readonly atMost: number;
@@ -60,7 +63,7 @@ interface Target {
 const TARGETS = {
   batchRatio: 1.15,
   medianPodOfBatch: 0.6,
-  /** Allowed time in ms in addition to the runtime's own time for creating and starting a container. */
+  /** Allowed time in ms of a restart, in addition to the runtime's own time for creating and starting a container. */
   restartMs: 100,
   idleCpuPercent: 1,
   emptyRssMb: 95,

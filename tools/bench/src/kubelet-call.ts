@@ -22,7 +22,7 @@ export class KubeletCalls {
     this.#agent = new Agent({ keepAlive: true, maxSockets: connections, cert, key, rejectUnauthorized: false });
   }
 
-  /** Fetches a whole page. @throws Error if the status is not 200 */
+  /** Fetches a page of the kubelet's server and returns its text. @throws Error if the status is not 200 */
   async page(path: string, signal?: AbortSignal): Promise<string> {
     const parts: Buffer[] = [];
     await this.read(path, (part) => parts.push(part), signal);

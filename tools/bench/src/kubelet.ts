@@ -24,15 +24,18 @@ export interface KubeletOptions {
 }
 
 const READY = 'Pod is ready';
-/** Number of last log lines that errors contain. */
+/** Number of the last log lines to quote in an error message. */
 const KEPT_LINES = 5;
 const STOP_TIMEOUT_MS = 15_000;
 
-/** Measured kubelet: a child process with static pods. It is observed only through its log, its metrics and `/proc`. */
+/**
+ * Measured kubelet: a child process with static pods. The kubelet is observed only through its log, its metrics and
+ * `/proc`.
+ */
 export class Kubelet {
   readonly #options: KubeletOptions;
   readonly #manifests: string;
-  /** Times at which pods became ready, by the kubelet's clock, which is the machine's. */
+  /** Times at which pods became ready, in ms since 1970, from the kubelet's log. */
   readonly #readyAtMs = new Map<string, number>();
   #readOnlyPort = 0;
   #child: ChildProcess | undefined;

@@ -1,6 +1,6 @@
 import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 
-/** Command of each pod's container. It ignores SIGTERM, so the pods have a grace period of one second. */
+/** Command of each pod's container. The command ignores SIGTERM, so the pods have a grace period of one second. */
 export const COMMAND: readonly string[] = ['sleep', 'infinity'];
 
 /** Returns the manifest of a pod that becomes ready as soon as its only container runs. */

@@ -1,4 +1,4 @@
-/** Required label values of a series. */
+/** Label values that a series must have to be counted. */
 export type WantedLabels = Readonly<Record<string, string>>;
 
 /**

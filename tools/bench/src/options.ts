@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 export interface BenchOptions {
   /** Number of pods in a batch. */
   readonly pods: number;
-  /** Number of batches on each side; their median counts. */
+  /** Number of batches on each side; the results are their medians. */
   readonly repetitions: number;
   /** Number of pods while the kubelet is at rest. */
   readonly idlePods: number;
@@ -15,7 +15,10 @@ export interface BenchOptions {
   readonly singles: number;
   /** Concurrencies of the loop over the bare runtime; the fastest one is used. */
   readonly concurrency: readonly number[];
-  /** Runtime: `system` is the machine's, `2.4` is built from source, `auto` is 2.4 or else the machine's. */
+  /**
+   * containerd to measure with: `system` is the machine's, `2.4` is built from source, `auto` is 2.4 if it can be
+   * built, otherwise the machine's.
+   */
   readonly runtime: 'auto' | 'system' | '2.4';
   /** Path of the kubelet. Default: the one that this repository built. */
   readonly kubelet: string | undefined;
@@ -97,7 +100,7 @@ export function parseOptions(argv: readonly string[]): BenchOptions {
   };
 }
 
-/** Maximum number of pods: their addresses are in a /24 subnet. */
+/** Maximum number of pods. The number is limited by the /24 subnet of the pods' addresses. */
 const MAX_PODS = 250;
 
 function count(option: string, text: string, least = 1): number {

@@ -13,7 +13,7 @@ export interface ProcessUsage {
   readonly childrenCpuSeconds: number;
   readonly rssBytes: number;
   readonly peakRssBytes: number;
-  /** Part of the RSS that does not belong to files. */
+  /** Part of the RSS in bytes that is not mapped from files. */
   readonly anonymousBytes: number;
   /** Number of voluntary context switches of all threads. Each corresponds to a wakeup. */
   readonly sleeps: number;
@@ -54,7 +54,8 @@ export function parseStatus(text: string, name: string): number {
 }
 
 /**
- * Parses the CPU time of `/proc/<pid>/task/<tid>/schedstat`, in seconds. It is exact, while `stat` counts hundredths.
+ * Parses the CPU time of `/proc/<pid>/task/<tid>/schedstat`, in seconds. The time in `schedstat` is exact, while `stat`
+ * counts hundredths of a second.
  */
 export function parseSchedstat(text: string): number {
   const nanoseconds = Number(text.split(' ')[0]);
@@ -112,7 +113,8 @@ export async function cpuSecondsOfFamily(pid: number): Promise<number> {
     if (stat !== undefined) parents.set(Number(name), parseParent(stat));
   }
   const [own, ...others] = familyOf(pid, parents).map((one) => readUsage(one));
-  // A descendant that exits in between is counted with the children of its parent at the next time.
+  // Ignores a descendant that exits while it is read: the next reading counts it among the exited children of its
+  // parent.
   const rest = await Promise.all(others.map((usage) => usage.catch(() => undefined)));
   return [await own, ...rest].reduce(
     (sum, usage) => sum + (usage ? usage.cpuSeconds + usage.childrenCpuSeconds : 0),

@@ -7,14 +7,15 @@ import { readUsage } from './proc.ts';
 
 /**
  * Private containerd for one side of the comparison, and a cgroup for its pods. The sides share nothing, because a
- * kubelet removes pods that it does not know, and a kubelet that was stopped in between would be measured cold.
+ * kubelet removes pods that it does not know. Running only one kubelet at a time is no alternative, because each
+ * restart would be measured with cold caches.
  */
 export class RuntimeSide {
   readonly #containerd: Containerd;
   readonly client: CriClient;
   /** Whether the runtime supports container events; containerd 1.6 does not. */
   readonly hasEvents: boolean;
-  /** `cgroupRoot` of the side's kubelet, which nothing else uses. */
+  /** Cgroup for the pods of this side only; the value of `cgroupRoot` for the side's kubelet. */
   readonly cgroupRoot: string;
   readonly #stack: AsyncDisposableStack;
 
@@ -70,8 +71,8 @@ export class RuntimeSide {
 }
 
 /**
- * Returns whether the runtime supports events. A runtime without events rejects the call immediately; a runtime with
- * events sends nothing until there is one.
+ * Reports whether the runtime supports container events. A runtime without events rejects the call immediately; a
+ * runtime with events sends nothing until there is one.
  */
 async function hasEvents(client: CriClient): Promise<boolean> {
   const stop = new AbortController();

@@ -10,7 +10,7 @@ export interface SideBySideOptions {
   readonly rounds: number;
   /** Whether the Go kubelet is left out. */
   readonly alone: boolean;
-  /** Directory for CPU profiles of this kubelet. If absent, none are written. */
+  /** Directory for CPU profiles of this kubelet. If `undefined`, no profiles are written. */
   readonly profiles?: string | undefined;
   /** Path of this kubelet. Default: the built one. */
   readonly kubelet?: string;

@@ -5,7 +5,8 @@ import { createInterface } from 'node:readline';
 /**
  * Starts a Node.js program in a process of its own, so that its CPU time is not counted for the measured processes, and
  * in its own process group, so that Ctrl-C does not reach it. The program is stopped with `stack`.
- * @returns the first line of its output, by which it says that it is ready; `undefined` if it exited before
+ * @returns the first line of the program's output, which means that the program is ready; `undefined` if the program
+ * exited before
  */
 export async function spawnProgram(
   stack: AsyncDisposableStack,

@@ -1,4 +1,4 @@
-/** Range of subnets: 10.224.0.0/24 to 10.239.255.0/24. */
+/** Second number of the first subnet's address: the subnets are 10.224.0.0/24 to 10.239.255.0/24. */
 const FIRST = 224;
 const COUNT = 16 * 256;
 

@@ -9,7 +9,7 @@ export function ratioMeetsTarget({ ratio, target }: Targeted): boolean | undefin
   return ratio === undefined || target === undefined ? undefined : ratio <= target;
 }
 
-/** Returns the text of a table for whether a target is met. */
+/** Returns the text that a table shows for a met, missed or absent target. */
 export function verdict(meets: boolean | undefined): string {
   return meets === undefined ? '' : meets ? 'ok' : 'MISS';
 }

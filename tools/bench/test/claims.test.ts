@@ -24,7 +24,7 @@ const turn = (scale: number, more: Partial<ClaimsTurn> = {}): ClaimsTurn => ({
   ...more,
 });
 
-test('claimsFigures contains medians of the turns and of the ratios of turns side by side', () => {
+test('claimsFigures contains the median of the turns and the median of the ratios of neighbouring turns', () => {
   const figures = claimsFigures({ ours: [turn(1), turn(3)], go: [turn(2), turn(4)] });
   const named = (name: string) => figures.find((figure) => figure.name === name);
   expect(named('until all pods are Ready')).toMatchObject({ ours: 4, go: 6, ratio: 0.625 });
@@ -57,7 +57,7 @@ test('ratioMeetsTarget reports a value above its target', () => {
   expect(missed).not.toContain('RSS with the pods');
 });
 
-test('countCalls counts the calls of a kubelet that began within a time', () => {
+test('countCalls counts only the calls that began within the given time', () => {
   const call = (rpc: string, startedAtMs: number) => ({ rpc, startedAtMs, durationMs: 1, request: {}, code: 'OK' });
   const calls = [
     call('CreateVolume', 15),
@@ -79,17 +79,20 @@ test('parseClaimsOptions applies defaults, and names the invalid option', () => 
   expect(() => parseClaimsOptions(['--mounts', '0'])).toThrow('--mounts: must be a number from 1 to 50000');
 });
 
-test.runIf((await cannotMount()) === undefined)('ExtraMounts makes the mounts, and removes them', async () => {
-  const parent = await mkdtemp(join(tmpdir(), 'bench-mounts-'));
-  try {
-    {
-      await using _mounts = await ExtraMounts.make(join(parent, 'm'), 20);
-      // The tmpfs itself is a mount, too.
-      expect(await mountsBelow(parent)).toHaveLength(21);
+test.runIf((await cannotMount()) === undefined)(
+  'ExtraMounts mounts directories, and unmounts all of them when it is disposed',
+  async () => {
+    const parent = await mkdtemp(join(tmpdir(), 'bench-mounts-'));
+    try {
+      {
+        await using _mounts = await ExtraMounts.make(join(parent, 'm'), 20);
+        // The tmpfs itself is a mount, too.
+        expect(await mountsBelow(parent)).toHaveLength(21);
+      }
+      expect(await mountsBelow(parent)).toEqual([]);
+      expect(await readdir(join(parent, 'm'))).toEqual([]);
+    } finally {
+      await rm(parent, { recursive: true });
     }
-    expect(await mountsBelow(parent)).toEqual([]);
-    expect(await readdir(join(parent, 'm'))).toEqual([]);
-  } finally {
-    await rm(parent, { recursive: true });
-  }
-});
+  },
+);

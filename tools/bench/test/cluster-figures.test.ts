@@ -19,11 +19,11 @@ const turn = (factor: number, more: Partial<Turn> = {}): Turn => ({
   ...more,
 });
 
-describe('clusterFigures', () => {
+describe('clusterFigures: comparison of both kubelets', () => {
   const named = (figures: ReturnType<typeof clusterFigures>, name: string) =>
     figures.find((figure) => figure.name === name);
 
-  test('a batch takes as long as its slowest pod, and its median pod is a separate value', () => {
+  test("clusterFigures reports the time of a batch's slowest pod and, separately, of its median pod", () => {
     const figures = clusterFigures([turn(0.5)], [turn(1)]);
     expect(named(figures, 'batch, until all pods are ready')).toMatchObject({
       go: 4,
@@ -37,12 +37,12 @@ describe('clusterFigures', () => {
     expect(named(figures, 'events per pod of the batch')).toMatchObject({ go: 5, ours: 2.5 });
   });
 
-  test('with several rounds, the median of the ratios of neighbouring turns counts', () => {
+  test('with several rounds, clusterFigures reports the median of the ratios of neighbouring turns', () => {
     const figures = clusterFigures([turn(1), turn(2), turn(9)], [turn(1), turn(4), turn(9)]);
     expect(named(figures, 'deletion')?.ratio).toBe(1);
   });
 
-  test('a ratio above its target misses the target; without the Go kubelet there is no verdict', () => {
+  test('a ratio above its target misses the target; without the Go kubelet, ratioMeetsTarget returns undefined', () => {
     const [batch] = clusterFigures([turn(1)], [turn(1)]);
     expect(batch && ratioMeetsTarget(batch)).toBe(false);
     const [alone] = clusterFigures([turn(1)], []);
@@ -50,14 +50,14 @@ describe('clusterFigures', () => {
     expect(alone && ratioMeetsTarget(alone)).toBeUndefined();
   });
 
-  test('only pod starts have values of the bare runtime', () => {
+  test('clusterFigures has values of the bare runtime only for pod starts', () => {
     const figures = clusterFigures([turn(1)], [turn(1)], [turn(0.25)]);
     expect(named(figures, 'batch, until all pods are ready')).toMatchObject({ bare: 1 });
     expect(named(figures, 'single pod until ready')).toMatchObject({ bare: 50 });
     expect(named(figures, 'deletion')).toMatchObject({ bare: undefined });
   });
 
-  test('omits values that were not measured', () => {
+  test('clusterFigures omits values that were not measured', () => {
     expect(named(clusterFigures([turn(1)], []), 'annotation changes, many writers')).toBeUndefined();
     const changes = { onePerSecond: 300, perSecond: 900, grownBytes: 2 ** 20 };
     expect(named(clusterFigures([turn(1, { changes })], []), 'RSS growth after annotation changes')).toMatchObject({

@@ -40,13 +40,13 @@ async function ended(
 test.each([
   ['a rejection', "Promise.reject(new Error('not handled'));"],
   ['an error of a stream', "setImmediate(() => process.stderr.emit('error', new Error('not handled')));"],
-])('%s that nothing handles aborts the work and removes the directory', async (_what, work) => {
+])('%s that is not handled aborts the work, and the temporary directory is removed', async (_what, work) => {
   const { code, directory, error } = await ended(work);
   expect(directory).toContain('na-test-');
   expect([code, error, existsSync(directory)]).toEqual([1, 'not handled', false]);
 });
 
-test('SIGTERM aborts the work and removes the directory', async () => {
+test('SIGTERM aborts the work, and the temporary directory is removed', async () => {
   const { code, directory, error } = await ended('', 'SIGTERM');
   expect([code, error, existsSync(directory)]).toEqual([1, 'ended by SIGTERM', false]);
 });

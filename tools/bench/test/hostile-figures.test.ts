@@ -19,7 +19,7 @@ test('hostileFigures compares the values of both kubelets, and shows "never" for
   expect(hostileFigures(ours, undefined)[0]?.go).toBeUndefined();
 });
 
-test('there is no ratio if a value is zero or negative', () => {
+test('hostileFigures has no ratio if a value is zero or negative', () => {
   const figures = hostileFigures(
     new Map([['files', { ...harm, cpuSeconds: -0.1 }]]),
     new Map([['files', { ...harm, peakBytes: -180_000, goneMs: 0 }]]),
@@ -27,7 +27,7 @@ test('there is no ratio if a value is zero or negative', () => {
   expect(figures.map(({ ratio }) => ratio)).toEqual([undefined, undefined, 1, undefined]);
 });
 
-test('the pods of each kind become Ready when their harm is done', () => {
+test('hostileSpec has a readiness probe that checks the file with which the script reports that its harm is done', () => {
   for (const kind of HOSTILE_KINDS) {
     expect(kind.script).toContain('ready');
     const [container] = hostileSpec(kind, 'image').containers;

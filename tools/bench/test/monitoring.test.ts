@@ -13,7 +13,7 @@ const good: Findings = {
 };
 
 describe('promtool complaints', () => {
-  it("promtool complaints are split into lines, and complaints about the Go kubelet's page do not count", () => {
+  it("ownComplaints returns promtool's complaints without those that also exist for the Go kubelet's page", () => {
     const complaints = promtoolComplaints(
       'b counter metrics should have "_total" suffix\na no help text\n\na no help text\n',
     );
@@ -24,7 +24,7 @@ describe('promtool complaints', () => {
 });
 
 describe('problemsOf', () => {
-  it('finds no problem if every scrape succeeded', () => {
+  it('problemsOf finds no problem if every scrape succeeded', () => {
     expect(problemsOf(good)).toEqual([]);
     expect(findingsText(good)).toMatch(
       /\/metrics +40 +0 +900 +12\n[\s\S]*1 complaints, 1 also for the Go kubelet's page[\s\S]*no problem\n$/,
@@ -46,7 +46,7 @@ describe('problemsOf', () => {
       'promtool, /metrics: x',
     ],
     ['a logged warning', { complaints: ['level=WARN x'] }, 'level=WARN x'],
-  ])('finds a problem: %s', (_title, more, expected) => {
+  ])('problemsOf reports %s as a problem', (_title, more, expected) => {
     expect(problemsOf({ ...good, ...more })).toEqual([expected]);
     expect(findingsText({ ...good, ...more })).toContain(`problems:\n  ${expected}`);
   });

@@ -36,7 +36,7 @@ describe('pressureFigures', () => {
     expect(table).toMatch(/^ {2}other affected pods +burstable +none$/m);
   });
 
-  test("formats a table without the Go kubelet's values if it was not measured", () => {
+  test('pressureTable has no values of the Go kubelet if it was not measured', () => {
     expect(pressureTable(pressureFigures([new Map([['a', outcome({})]])], []))).toMatch(/signal \[ms\] +100$/m);
   });
 });
@@ -70,7 +70,7 @@ describe('pressureFigures of several turns', () => {
       [{ answerMs: undefined }, { answerMs: 100 }, { answerMs: 300 }],
       300,
     ],
-  ])('the median time is %s', (_name, outcomes, expected) => {
+  ])('the median response time of pressureFigures is %s', (_name, outcomes, expected) => {
     expect(pressureFigures(turns(...outcomes), [])[0]?.ours.answerMs).toBe(expected);
   });
 });
@@ -85,7 +85,7 @@ test('parsePressureOptions applies defaults and rejects invalid values with the 
   expect(() => parsePressureOptions(['--only=nothing'])).toThrow('--only: must match the name of at least one kind');
 });
 
-test('the hostile pod waits for its start file; the other pods write to their disk all the time', () => {
+test('pressureSpec: the hostile pod waits for its start file, and the other pods record failed writes to their disk', () => {
   const command = (harm?: string): string =>
     pressureSpec('p', '/notes', 'i', 'burstable', harm).containers[0]?.command?.at(-1) ?? '';
   expect(command('fill')).toContain('until [ -e /n/go-p ]');

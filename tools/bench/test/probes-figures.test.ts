@@ -27,7 +27,7 @@ const missed = (ours: ProbesTurn, go: readonly ProbesTurn[] = [turn(0.25)]) =>
   probesFigures({ ours: [ours], go }).flatMap((figure) => (probesFigureMeets(figure) === false ? [figure.name] : []));
 
 describe('probesFigures', () => {
-  it('probesFigures contains medians of the turns and of the ratios of turns side by side', () => {
+  it('probesFigures contains the median of the turns and the median of the ratios of neighbouring turns', () => {
     const figures = probesFigures({ ours: [turn(0.1), turn(0.2)], go: [turn(0.2), turn(0.8)] });
     const named = (name: string) => figures.find((figure) => figure.name === name);
     expect(named('CPU with probes')?.ours).toBeCloseTo(15);
@@ -39,7 +39,7 @@ describe('probesFigures', () => {
     expect(probesTable(figures)).toMatch(/CPU with probes \[%\] +50 +15 +0.38 +ratio <= 0.6 +ok/);
   });
 
-  it("without the Go kubelet, only this kubelet's own targets apply", () => {
+  it("without the Go kubelet, probesFigures only applies the targets for this kubelet's own values", () => {
     expect(missed(turn(0.3), [])).toEqual([]);
     expect(probesFigures({ ours: [turn(0.2)], go: [] })[1]).toMatchObject({ go: undefined, ratio: undefined });
   });
@@ -59,7 +59,7 @@ describe('probesFigures', () => {
       { ...turn(0.1), readyAfterServing: { atOnceMs: [5], pacedMs: [120] } },
     ],
     ['RSS of the probes', turn(0.1, { rssBytes: 87 * MB })],
-  ])('misses the target: %s', (name, ours) => expect(missed(ours)).toEqual([name]));
+  ])('a value beyond its target misses only this target: %s', (name, ours) => expect(missed(ours)).toEqual([name]));
 });
 
 test('periodErrors computes the deviations per path, and counts a missing probe as one period', () => {
@@ -94,7 +94,7 @@ test('servesAtUptimeMs reads the uptime at which a container serves from its log
   const offsetMs = uptimeOffsetMs();
   const before = await uptimeMs();
   const nowMs = performance.now() - offsetMs;
-  // On a busy machine, the change of the uptime may be seen late.
+  // Allows a difference of 200 ms: on a busy machine, the change of the uptime may be noticed late.
   expect(nowMs).toBeGreaterThan(before - 200);
   expect(nowMs).toBeLessThan((await uptimeMs()) + 20);
   expect(servingPod().containers[0]?.command?.[2]).toContain('echo "serves $up"');

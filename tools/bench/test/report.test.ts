@@ -14,7 +14,7 @@ const batch = (readyMs: readonly number[], totalMs = Math.max(...readyMs)): Batc
 const figure = (measured: Measured, name: string) => figures(measured).find((candidate) => candidate.name === name);
 
 describe('figures', () => {
-  test("a batch is judged by the median of its repetitions' ratios, not by the ratio of the medians", () => {
+  test('the ratio of a batch is the median of the ratios of its repetitions, not the ratio of the medians', () => {
     const batches = [
       { bare: batch([1000, 2000]), kubelet: batch([1000, 2200]) },
       { bare: batch([1000, 8000]), kubelet: batch([1000, 8000]) },
@@ -26,14 +26,14 @@ describe('figures', () => {
     expect(found && meetsTarget(found)).toBe(true);
   });
 
-  test('the median pod is shown as a share of its own batch', () => {
+  test('figures contains the time of the median pod as a share of the time of its whole batch', () => {
     const batches = [{ bare: batch([1, 2, 3, 4]), kubelet: batch([10, 70, 80, 100]) }];
     const found = figure({ batches }, 'median pod / batch');
     expect(found).toMatchObject({ bare: 0.625, kubelet: 0.75 });
     expect(found && meetsTarget(found)).toBe(false);
   });
 
-  test('a restart may take 100 ms more than the runtime needs to create and start a container', () => {
+  test('a restart meets its target if it takes at most 100 ms more than the runtime needs to create and start a container', () => {
     const restarts = (endToStartMs: number): Measured => ({
       batches: [],
       restarts: {
@@ -62,7 +62,7 @@ describe('figures', () => {
   });
 });
 
-describe('report', () => {
+describe('tableOf and jsonOf', () => {
   const result = figures({
     single: { bareMs: [100, 200, 300], kubeletMs: [220] },
     batches: [],

@@ -76,7 +76,7 @@ test("shebangFlags returns the Node flags of a program's first line", () => {
   expect(shebangFlags('import "a"; // #!/usr/bin/env -S node --x')).toEqual([]);
 });
 
-test('both sides run the same command in the same image', () => {
+test('barePod and podManifest run the same command in the same image', () => {
   const { container, sandbox } = barePod('batch-1-0', '/t');
   const { spec, metadata } = JSON.parse(podManifest('batch-1-0'));
   expect(spec.containers[0]).toMatchObject({ image: container.image?.image, command: COMMAND });

@@ -19,7 +19,7 @@ function turn(largest: Partial<SizeSample> = {}): ScaleTurn {
 }
 
 describe('parseScaleOptions', () => {
-  test('the default sizes are 10 to 1,000 pods', () => {
+  test('parseScaleOptions defaults to sizes from 10 to 1,000 pods', () => {
     const defaults = { sizes: [10, 100, 250, 500, 1000], finished: 10_000, rounds: 1, memoryApi: false };
     expect(parseScaleOptions([])).toMatchObject(defaults);
   });
@@ -29,20 +29,20 @@ describe('parseScaleOptions', () => {
     [['--pods', '10,'], '--pods: must be a number from 1 to 5000'],
     [['--finished=-1'], '--finished: must be a number'],
     [['--only-other'], '--only-other: requires --kubelet'],
-  ])('%j is rejected with a message that names the option', (argv, message) => {
+  ])('parseScaleOptions rejects %j with a message that names the option', (argv, message) => {
     expect(() => parseScaleOptions(argv)).toThrow(message);
   });
 });
 
 describe('scaleTables', () => {
-  test('each value is the median of the turns', () => {
+  test('each value of scaleTables is the median of the turns', () => {
     const { sizes, bytesPerPod } = scaleTables([turn({ startCpuMs: 31 }), turn({ startCpuMs: 35 }), turn()]);
     expect(sizes.map((row) => row['start: CPU per pod [ms]'])).toEqual([30, 31]);
     expect(sizes[1]).toMatchObject({ pods: 1000, 'Ready, median [ms]': 200, 'restart until in the API [ms]': 60 });
     expect(bytesPerPod).toBe(MIB / 20);
   });
 
-  test('a kubelet whose costs do not grow misses no target', () => {
+  test('scaleTables reports no missed target for a kubelet whose costs do not grow', () => {
     expect(scaleTables([turn()]).missed).toEqual([]);
   });
 
@@ -51,13 +51,13 @@ describe('scaleTables', () => {
     ['CPU per change grows by half', { changeCpuMs: 6 }, 'changed annotation: CPU [ms]: growth'],
     ['the event loop is held for 60 ms', { holdMs: 60 }, '1000 pods: longest hold [ms]: 60, at most 50'],
     ['a pod takes 200 KiB', { rssBytes: 280 * MIB }, 'RSS per pod [KiB]: 20'],
-  ])('a target is missed if %s', (_what, largest, message) => {
+  ])('scaleTables reports a missed target if %s', (_what, largest, message) => {
     const { missed } = scaleTables([turn(largest)]);
     expect(missed).toHaveLength(1);
     expect(missed[0]).toContain(message);
   });
 
-  test('targets for finished pods apply to time, holds and /healthz', () => {
+  test('scaleTables has targets for finished pods: time until Ready, blocked event loop and /healthz', () => {
     const finished = {
       pods: 10_000,
       takenInMs: 6_000,
@@ -70,7 +70,7 @@ describe('scaleTables', () => {
     expect(scaleTables([{ ...turn(), finished }]).missed).toHaveLength(3);
   });
 
-  test('values that a Go kubelet does not have are empty in the table and miss no target', () => {
+  test('values that were not measured, as with a Go kubelet, are empty in the table and miss no target', () => {
     const tables = scaleTables([turn({ holdMs: Number.NaN, housekeepingMs: Number.NaN })]);
     expect(tables.missed).toEqual([]);
     expect(scaleMarkdown('go', tables).split('\n').at(-4)).toMatch(/^\| 1000 \| 1 \| 130 \|.* \| {2}\|$/);

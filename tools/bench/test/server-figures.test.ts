@@ -20,13 +20,13 @@ describe('serverFigures', () => {
   );
   const named = (name: string) => figures.find((figure) => figure.name === name);
 
-  it('serverFigures contains medians of the turns and of the ratios of turns side by side', () => {
+  it('serverFigures contains the median of the turns and the median of the ratios of neighbouring turns', () => {
     expect(named('log followers: CPU')).toMatchObject({ go: 40 });
     expect(named('log followers: CPU')?.ours).toBeCloseTo(30);
     expect(named('log followers: CPU')?.ratio).toBeCloseTo(0.75);
     expect(named('log followers: lines received')).toMatchObject({ ours: 50 });
     expect(named('execs: median')).toMatchObject({ ours: 2 });
-    // 0 divided by 0 is no ratio.
+    // Without failures on either side, there is no ratio.
     expect(named('execs: failed')).toMatchObject({ ours: 0, ratio: undefined });
   });
 
@@ -67,7 +67,7 @@ describe('atRate', () => {
 });
 
 describe('parseServerOptions', () => {
-  it('parseServerOptions applies defaults and the scale', () => {
+  it('parseServerOptions applies defaults and the option --scale', () => {
     const issue = { pods: 100, followers: 500, execsPerMinute: 200, scrapesPerMinute: 1_000, seconds: 60 };
     expect(parseServerOptions([])).toMatchObject(issue);
     expect(parseServerOptions(['--scale', '0.1'])).toMatchObject({

@@ -15,7 +15,7 @@ const storm = (more: Partial<Storm> = {}): Storm => ({
 const missed = (ours: Storm) =>
   stormFigures(ours, undefined).flatMap(({ name, meets }) => (meets === false ? [name] : []));
 
-test('a kubelet that keeps up and stops growing meets all targets', () => {
+test('stormFigures: a kubelet that keeps up with the changes, and whose memory stops growing, meets all targets', () => {
   expect(missed(storm())).toEqual([]);
   expect(
     stormFigures(storm(), storm({ cpuShare: 0.5 })).find(({ name }) => name === 'CPU during the changes'),
@@ -33,6 +33,6 @@ test.each<[string, Partial<Storm>]>([
   ['RSS growth, settled', { settledRssBytes: 111 * MIB }],
   ['last change until visible in /pods', { listedAfterMs: 5000 }],
   ['last change until written to the volume', { writtenAfterMs: 5000 }],
-])('misses the target: %s', (name, more) => {
+])('a value beyond its target misses only this target of stormFigures: %s', (name, more) => {
   expect(missed(storm(more))).toEqual([name]);
 });

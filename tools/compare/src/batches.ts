@@ -2,8 +2,8 @@ import type { Case } from './cases/index.ts';
 import type { Found } from './side.ts';
 
 /**
- * Groups cases into batches that run together, because a node has room for a limited number of pods. A topic is never
- * split.
+ * Groups cases into batches that run together, because a node has room for a limited number of pods. The cases of one
+ * topic are never split.
  * @param most maximum number of cases per batch; a topic with more cases is a batch of its own
  */
 export function inBatches(topics: readonly (readonly Case[])[], most: number): readonly (readonly Case[])[] {
@@ -17,8 +17,8 @@ export function inBatches(topics: readonly (readonly Case[])[], most: number): r
 }
 
 /**
- * Merges the findings of a side's batches: pods, their events, runtime requests and storage of every batch, and the node of the
- * last batch.
+ * Merges the findings of all batches of a side. The result has the pods of every batch with their events, runtime
+ * requests and storage, and the node of the last batch.
  */
 export function merged(batches: readonly Found[]): Found {
   const last = batches.at(-1);

@@ -4,7 +4,7 @@ import type { ControlPlane } from '@node-agent/tools-control-plane';
 
 /** Dependencies of {@link makeClaims}. */
 export interface ClaimComponents {
-  /** Name of the side's node and namespace. */
+  /** Name of the side, which is the name of its node and of its namespace. */
   readonly name: string;
   /** Directory of the side. */
   readonly directory: string;
@@ -36,7 +36,7 @@ function volumesOf({ name, directory }: ClaimComponents): Readonly<Record<string
   };
 }
 
-/** Creates the PersistentVolumeClaims for the pods of a side, and the volumes they are bound to. */
+/** Creates the PersistentVolumeClaims for the pods of a side, and the PersistentVolumes that they are bound to. */
 export async function makeClaims(components: ClaimComponents): Promise<void> {
   const { name: side, directory, controlPlane } = components;
   for (const name of ['local', 'local-shared']) await mkdir(join(directory, name));

@@ -5,7 +5,7 @@ import { asKeys, byName, eventsOf, plain, statusOf } from './observed.ts';
 import { onPurpose, type Purpose } from './on-purpose.ts';
 import type { Found, NodeJson } from './side.ts';
 
-/** Difference with its pod (or `node`) and, if it is intended, the reason. */
+/** Difference with the name of its pod (or `node`) and, if the difference is intended, the reason. */
 export interface Judged extends Difference {
   readonly of: string;
   readonly purpose: Purpose | undefined;
@@ -51,7 +51,7 @@ function documentsOf(cases: readonly Case[], found: Found): ReadonlyMap<string, 
     const document = {
       annotations: metadata?.annotations,
       finalizers: metadata?.finalizers,
-      // The kubelet creates the whole mirror pod, so its metadata and spec are compared, too.
+      // The metadata and spec of a static pod are compared too, because the kubelet creates its whole mirror pod.
       ...(isStatic && { metadata, spec }),
       status: statusOf(status, loops),
       events: asKeys(events.get(shown) ?? []),

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
 import { foundPlugin } from '@node-agent/plugin-watcher/testing';
 
-/** Resource with exactly one device, so that both kubelets must select the same device. */
+/** Resource that a device plugin offers, with exactly one device, so that both kubelets must select the same device. */
 interface Offer {
   readonly resource: string;
   readonly preStartRequired?: boolean;

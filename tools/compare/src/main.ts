@@ -17,12 +17,12 @@ function say(text: string): void {
   process.stderr.write(`compare: ${text}\n`);
 }
 
-/** Maximum number of pods per batch: two cores start about 50 pods in half a minute with each kubelet. */
+/** Maximum number of pods per batch: on two cores, each kubelet starts about 50 pods in half a minute. */
 const AT_ONCE = 50;
 
 /**
- * Settling times. Together with the pods' running time they stay below 123 s, after which a kubelet reports a failed
- * wait for volumes again.
+ * Times of the wait until the number of started pods settles. Together with the pods' running time they stay below 123
+ * s, because a kubelet then reports a failed wait for volumes again.
  */
 const SETTLING = { everyMs: 1_000, quietMs: 10_000, mostMs: 45_000 };
 
@@ -72,7 +72,7 @@ async function runBoth(
     const { binaries } = runtime;
     const place = join(directory, name);
     const side = await Side.start({ name, program, binaries, subnet, directory: place, controlPlane, hasCsi }, signal);
-    // An error during the shutdown must not hide the findings.
+    // An error during the shutdown is only printed, because it must not hide the findings.
     stack.defer(() => side.stop(signal).catch((error: unknown) => say(`${name}: ${error}`)));
     return side;
   };

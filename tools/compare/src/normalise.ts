@@ -1,14 +1,20 @@
 import type { Json } from './differences.ts';
 
-/** Names that only one side has, with the placeholder that replaces each name. */
+/** Placeholders for names that only one side has, by name. */
 export type OwnNames = Readonly<Record<string, string>>;
 
-/** Fields with times, process IDs and similar values. Only their presence is compared. */
+/**
+ * Names of fields with times, process IDs and similar values that depend on chance. Only the presence of these fields
+ * is compared.
+ */
 const CHANCE = new Set([
   ...['createdAt', 'startedAt', 'finishedAt', 'pid', 'CNIResult', 'cniResult', 'lastTransitionTime', 'startTime'],
   ...['creationTimestamp', 'resourceVersion', 'managedFields', 'uid', 'Port', 'lastHeartbeatTime', 'ip', 'podIP'],
 ]);
-/** Lists without a defined order; they are sorted. */
+/**
+ * Names of fields with lists that have no defined order. Lists without a defined order are sorted before the
+ * comparison.
+ */
 const UNORDERED = new Set(['envs', 'env', 'hugepage_limits', 'volumesInUse', 'volumesAttached', 'drivers']);
 /** Major number of loop devices. Their minor numbers depend on which devices are free. */
 const LOOP_MAJOR = 7;
@@ -43,17 +49,18 @@ export function normaliseText(text: string, names: OwnNames): string {
     result
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
       .replaceAll(/[0-9a-f]{64}/g, '<id>')
-      // The UID of a static pod is a hash of the pod, its file and its node. The name of its cgroup is `pod` followed
-      // by the UID.
+      // The UID of a static pod is a hash of the pod, its file and its node. In the name of a cgroup, `pod` precedes
+      // the UID.
       .replaceAll(/(?<=(?:^|[^0-9a-f])(?:pod)?)[0-9a-f]{32}(?![0-9a-f])/g, '<uid>')
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uid>')
       .replaceAll(/10\.2[23]\d\.\d+\.\d+/g, '<ip>')
       .replaceAll(/kube-api-access-[a-z0-9]{5}/g, 'kube-api-access')
-      // Whether the service account token was already mounted at the first timeout depends on timing.
+      // The volume of the service account token is removed from the list, because timing decides whether it was mounted
+      // at the first timeout.
       .replaceAll(/(?<=unmounted volumes=\[)kube-api-access (?=\S)/g, '')
       .replaceAll(/\/proc\/\d+/g, '/proc/<pid>')
       .replaceAll(/(?<=(^|\s|dev)\/)loop\d+/g, 'loop<n>')
-      // The count includes the host name, which differs between the two kubelets that are compared.
+      // The count depends on the length of the host name, which differs between the two compared kubelets.
       .replaceAll(/\d+ characters requested/g, '<count> characters requested')
       .replaceAll(/back-off \w+ restarting/g, 'back-off <delay> restarting')
       .replace(/\/[0-9a-f]{8}$/, '/<hash>')

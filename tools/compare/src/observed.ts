@@ -10,8 +10,8 @@ export interface EventFields {
 }
 
 /**
- * Returns a pod's status with its conditions keyed by type. Of looping containers only values that do not depend on
- * timing are kept.
+ * Returns a pod's status with its conditions keyed by type. For the containers in `loops`, only values that do not
+ * depend on timing are kept.
  */
 export function statusOf(status: PodStatus | undefined, loops: readonly string[] = []): Json {
   const { conditions = [], initContainerStatuses, containerStatuses, ...rest } = status ?? {};
@@ -72,8 +72,8 @@ export function byName(pods: readonly Pod[]): ReadonlyMap<string, Pod> {
 const STARTING = /^(ContainerCreating|PodInitializing)$/;
 
 /**
- * Returns whether a pod has started: each container runs, has terminated, or waits for something that it cannot get. It
- * is also enough that an init container is in such a state and blocks the others.
+ * Reports whether a pod has started: each container runs, has terminated, or waits for something that it cannot get. A
+ * pod has also started if one of its init containers is in such a state and blocks the other containers.
  */
 export function hasStarted({ spec, status = {} }: Pod): boolean {
   const isStarting = ({ state }: ContainerStatus): boolean =>

@@ -2,7 +2,7 @@
 export interface Purpose {
   /** Matches `POD: PATH`. */
   readonly pattern: RegExp;
-  /** Matches the Go kubelet's value as JSON. If absent, every value matches. */
+  /** Matches the Go kubelet's value as JSON. Without this pattern, every value matches. */
   readonly go?: RegExp;
   readonly why: string;
 }

@@ -34,7 +34,8 @@ export function parseCompareOptions(argv: readonly string[]): CompareOptions {
     },
   });
   const seconds = Number(values.seconds);
-  // After 123 s each kubelet reports a failed wait for volumes again, and the two do so at different times.
+  // The maximum keeps the comparison below 123 s: after that, each kubelet reports a failed wait for volumes again, at
+  // different times.
   if (!Number.isInteger(seconds) || seconds < 5 || seconds > 75) {
     throw new Error(`--seconds: must be an integer from 5 to 75, is ${JSON.stringify(values.seconds)}`);
   }

@@ -4,15 +4,16 @@ import { sleep } from '@node-agent/tools-bench';
 export interface SettlingTimes {
   /** Interval between two counts. */
   readonly everyMs: number;
-  /** Time without a change of the count after which the wait ends. */
+  /** Time after which the wait ends if the count does not change. */
   readonly quietMs: number;
   /** Maximum time of the wait. */
   readonly mostMs: number;
 }
 
 /**
- * Waits until all pods have started, or until the number of started pods no longer changes. Some cases are about pods
- * that never start; how long the others take depends on the machine and is not compared.
+ * Waits until all pods have started, or until the number of started pods no longer changes. The second condition is
+ * needed because the pods of some cases never start. The time that the other pods need is not compared, because it
+ * depends on the machine.
  * @param count returns the number of started pods
  * @param all number of all pods
  * @throws the signal's reason if the signal is aborted

@@ -17,7 +17,7 @@ import { type EventFields, hasStarted, plain } from './observed.ts';
 
 /** Options of a {@link Side}. */
 export interface SideOptions {
-  /** Name of the side's node and namespace. */
+  /** Name of the side, which is the name of its node and of its namespace. */
   readonly name: string;
   readonly program: string;
   readonly binaries: ContainerdBinaries;
@@ -87,7 +87,7 @@ export class Side {
       directory: join(directory, 'k'),
     });
     const side = new Side(options, runtime, kubelet);
-    // `stop` also stops the runtime; its second stop by the stack has no effect.
+    // `stop` also stops the runtime. The stack then stops the runtime again, which has no effect.
     stack.defer(() => side.stop());
     await side.#plugins.start();
     await kubelet.start();
@@ -111,12 +111,12 @@ export class Side {
     await controlPlane.json('POST', `${this.#namespace}/pods`, { ...pod, spec: { ...pod.spec, nodeName: side } });
   }
 
-  /** Returns whether a pod has reached the state that its case tests, as far as its status shows. */
+  /** Reports whether the status of a case's pod shows that the pod has started ({@link hasStarted}). */
   async isStarted({ name }: Case): Promise<boolean> {
     return hasStarted(await this.#options.controlPlane.json<Pod>('GET', `${this.#namespace}/pods/${name}`));
   }
 
-  /** Returns the number of cases whose pods have reached the state that they test, as far as their status shows. */
+  /** Returns the number of cases whose pods have started, according to {@link isStarted}. */
   async countStarted(cases: readonly Case[]): Promise<number> {
     const { name: node } = this.#options;
     const names = new Set(cases.map(({ name, isStatic }) => (isStatic ? `${name}-${node}` : name)));
@@ -148,7 +148,7 @@ export class Side {
     };
   }
 
-  /** Returns what is compared of CSI volumes: by pod, and of the node. */
+  /** Returns the findings about CSI volumes: those of each pod, and those of the node. */
   async #storage(
     pods: readonly Pod[],
   ): Promise<{ readonly pods: ReadonlyMap<string, Json>; readonly ofNode: { readonly [key: string]: unknown } }> {
@@ -282,7 +282,10 @@ export class Side {
   }
 }
 
-/** Awaits a status call for an object that was just listed. Returns `undefined` if the object is gone. */
+/**
+ * Waits for the response of a runtime status call for an object that was just listed. Resolves with `undefined` if the
+ * object is gone.
+ */
 async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -294,7 +297,7 @@ async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
 
 const CONFIGURATION = {
   ...{ clusterDNS: ['192.0.2.10'], clusterDomain: 'cluster.local', syncFrequency: '20s' },
-  // Volumes are measured at least once before the comparison.
+  // The period is short, so that the kubelet measures volumes at least once before the comparison.
   volumeStatsAggPeriod: '10s',
 };
 const AMOUNTS = { [EXTENDED.scarce]: '2', [EXTENDED.rare]: '1' };

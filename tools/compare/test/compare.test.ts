@@ -34,7 +34,7 @@ const runningSince = (lastTransitionTime: string): PodStatus => ({
 const running = runningSince('2026-01-01T00:00:00Z');
 
 describe('compare', () => {
-  test('finds no difference between sides that differ only in names and times', () => {
+  test('compare finds no difference between sides that differ only in names and times', () => {
     const { differences, values } = compare(
       [web],
       found('go-side', running),
@@ -44,7 +44,7 @@ describe('compare', () => {
     expect(values).toBe(8);
   });
 
-  test('names the pod and the path of each difference', () => {
+  test('compare names the pod and the path of each difference', () => {
     const go = found('go-side', running);
     const ours = found('our-side', { ...running, phase: 'Pending' }, { events: [], runtime: new Map() });
     const places = compare([web], go, ours).differences.map(({ of, path }) => `${of}: ${path}`);
@@ -55,20 +55,20 @@ describe('compare', () => {
     ]);
   });
 
-  test('names the file of a CSI volume that differs', () => {
+  test('compare names the file of a CSI volume that differs', () => {
     const storage = (mode: string) => ({ storage: new Map([['web', { disk: { mount: mode } }]]) });
     const go = found('go-side', running, storage('directory 2775 0:4321'));
     const { differences } = compare([web], go, found('our-side', running, storage('directory 755 0:0')));
     expect(differences.map(({ path }) => path)).toEqual(['csi.disk.mount']);
   });
 
-  test('reports all values of a pod that one side does not have', () => {
+  test('compare reports all values of a pod that one side does not have', () => {
     const none = found('our-side', {}, { pods: [], events: [], runtime: new Map() });
     const { differences } = compare([web], found('go-side', running), none);
     expect(differences.map(({ path }) => path)).toContain('status.phase');
   });
 
-  test('compares only timing-independent values of a looping container', () => {
+  test('compare ignores values of a looping container that depend on timing', () => {
     const looping = (state: object, restartCount: number, exitCode: number): PodStatus => ({
       phase: 'Running',
       conditions: [{ type: 'Ready', status: restartCount % 2 === 0 ? 'True' : 'False' }],
@@ -86,7 +86,7 @@ describe('compare', () => {
     expect(other.map(({ path }) => path)).toEqual(['status.containerStatuses.0.ended.exitCode']);
   });
 
-  test('counts intended differences, and shows them on request', () => {
+  test('report counts intended differences, and shows them only on request', () => {
     const version = (kubeletVersion: string) => ({ node: { status: { nodeInfo: { kubeletVersion } } } });
     const go = found('go-side', running, version('v1'));
     const comparison = compare([web], go, found('our-side', running, version('v1+x')));
@@ -111,7 +111,7 @@ describe('inBatches and merged', () => {
       [['a', 'b', 'c', 'd'], ['e']],
       [['a', 'b', 'c', 'd'], ['e']],
     ],
-  ])('makes batches of at most 3 cases without splitting topics: %j', (given, expected) => {
+  ])('inBatches groups topics into batches of at most 3 cases without splitting a topic: %j', (given, expected) => {
     const batches = inBatches(
       given.map((names) => named(...names)),
       3,
@@ -119,7 +119,7 @@ describe('inBatches and merged', () => {
     expect(batches.map((batch) => batch.map(({ name }) => name))).toEqual(expected);
   });
 
-  test('merges the pods and their events of all batches, and the node of the last batch', () => {
+  test('merged contains the pods of all batches with their events, and the node of the last batch', () => {
     const end = { ...event, reason: 'Killing' };
     const ofNode = (reason: string) => ({ involvedObject: { name: 'side' }, reason });
     const other: Pod = { metadata: { name: 'other', namespace: 'side', uid: 'u' }, spec };

@@ -31,7 +31,7 @@ function podWith(name: string, uid: string, volume: Omit<Volume, 'name'>): Pod {
   return { metadata: { name, namespace: 'n', uid }, spec };
 }
 
-describe('csi cases', () => {
+describe('cases with CSI volumes', () => {
   const claimed = csi.flatMap(({ name, spec }) =>
     (spec.volumes ?? []).flatMap((volume) => [
       ...(volume.persistentVolumeClaim ? [volume.persistentVolumeClaim.claimName] : []),
@@ -39,18 +39,18 @@ describe('csi cases', () => {
     ]),
   );
 
-  test('every claim is used by a case, and every case uses a claim that is made', () => {
+  test('every CSI claim is used by a case, and every case uses only claims that are created', () => {
     expect(new Set(claimed)).toEqual(new Set(Object.keys(CSI_CLAIMS)));
   });
 
-  test('a PVC from a volumeClaimTemplate is created with the pod and names a volume of the same kubelet', () => {
+  test('a PVC from a volumeClaimTemplate is created with the pod and names a volume that exists on the same side', () => {
     expect(JSON.stringify(csi)).toContain(`"${SIDE}-csi-ephemeral-v"`);
     expect(BOUND_CLAIMS).not.toContain('csi-ephemeral-v');
     expect(BOUND_CLAIMS).toContain('csi-of-nobody-v');
   });
 });
 
-test('mountsOf returns the mounts below a directory without numbers that depend on chance', () => {
+test('mountsOf returns the mounts below a directory without device numbers and mount IDs', () => {
   const table = [
     '36 35 0:30 / /r rw - tmpfs tmpfs rw',
     '41 36 8:1 /state/v1/data /r/pods/u/mount ro,noatime shared:41 master:7 - ext4 /dev/sda1 rw,discard',
@@ -144,7 +144,7 @@ describe('callsOf', () => {
     expect(found).not.toContain(OTHER_UID);
   });
 
-  test('callsOf takes requests whose maps have another order for the same request', () => {
+  test('callsOf considers requests equal that differ only in the order of map entries', () => {
     const maps = [
       { a: '1', b: '2' },
       { b: '2', a: '1' },
@@ -155,7 +155,7 @@ describe('callsOf', () => {
     });
   });
 
-  test('callsOf does not count calls that a driver wants repeated', () => {
+  test('callsOf does not count calls that are repeated because of requiresRepublish', () => {
     const publish = (): DriverCall =>
       call('NodePublishVolume', { volumeId: 'v1', targetPath: target(UID) }, 'OK', 'unstaged');
     const count = (calls: readonly DriverCall[]): Json => callsOf(calls, { podUid: UID, handles: ['v1'] });
@@ -168,7 +168,7 @@ describe('sortStorage', () => {
   const volume = { claim: 'csi-ext4', name: 'go-side-csi-ext4', handle: 'v1' };
   const pod = podWith('p', UID, { persistentVolumeClaim: { claimName: 'csi-ext4' } });
 
-  test('sortStorage assigns facts by pod UID, volume name and hash, and keeps the others apart', () => {
+  test('sortStorage assigns facts by pod UID, volume name and hash, and returns the other facts separately', () => {
     const own = [
       `pods/${UID}/volumes/kubernetes.io~csi/go-side-csi-ext4`,
       `plugins/kubernetes.io/csi/d/${stagedName('v1')}/globalmount`,

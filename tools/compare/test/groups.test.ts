@@ -26,7 +26,7 @@ describe('readGroups', () => {
     await writeFile(join(root, path), text);
   };
 
-  test('reads the configuration files of each cgroup under common names, but no state or statistics', async () => {
+  test('readGroups reads the configuration files of each cgroup, without files for state or statistics', async () => {
     await write('mine/memory.max', '100\n');
     await write('mine/memory.current', '7\n');
     await write(`mine/pod${UID}/cpu.weight`, '5\n');
@@ -45,7 +45,7 @@ describe('readGroups', () => {
     );
   });
 
-  test('reads each controller of cgroup v1', async () => {
+  test('readGroups reads the cgroups of each cgroup v1 controller', async () => {
     await write('cpu/mine/cpu.shares', '2');
     await write('memory/mine/memory.limit_in_bytes', '4096');
     await write('memory/mine/memory.usage_in_bytes', '17');
@@ -64,7 +64,7 @@ describe('readGroups', () => {
   test.each([
     ['podabc', 'podabc'],
     [`cri-containerd-${ID}.scope`, 'cri-containerd-<main>.scope'],
-    // systemd writes a UID with underscores.
+    // In names of systemd slices, a UID has underscores.
     ['kubepods-pod0123_45.slice', 'kubepods-podweb.slice'],
   ])('nameOf replaces %s by %s', (part, expected) => {
     expect(nameOf(part, names)).toBe(expected);
@@ -76,7 +76,7 @@ describe('compareGroups', () => {
     ['/', { a: '1', b: '2' }],
     ['/podweb', { a: '1' }],
   ]);
-  test('finds a value, a file and a cgroup that differ', () => {
+  test('compareGroups finds a differing value, file and cgroup', () => {
     const ours: Groups = new Map([
       ['/', { a: '1', b: '3', c: '4' }],
       ['/podother', { a: '1' }],
@@ -92,7 +92,7 @@ describe('compareGroups', () => {
     expect(groupReport(comparison, false)).toMatch(/^\/ b\n {2}Go: {3}"2"\n {2}here: "3"\n/);
   });
 
-  test('separates intended differences from unexpected ones', () => {
+  test('compareGroups separates intended differences from unexpected differences', () => {
     const ours: Groups = new Map([...go, ['/', { a: '1', b: '3' }]]);
     const comparison = compareGroups(go, ours, [{ pattern: /^\/ b$/, why: 'it is better' }]);
     expect(comparison.unexpected).toEqual([]);

@@ -24,11 +24,9 @@ describe('normalise', () => {
     ['devtmpfs /loop3 devtmpfs', 'devtmpfs /loop<n> devtmpfs'],
     ['loop3 is a name', 'loop3 is a name'],
     ['/r/pods/p/containers/main/44f63d3f', '/r/pods/p/containers/main/<hash>'],
-  ])('replaces volatile parts of a text: %s becomes %s', (text, expected) =>
-    expect(normaliseText(text, names)).toBe(expected),
-  );
+  ])('normaliseText turns %s into %s', (text, expected) => expect(normaliseText(text, names)).toBe(expected));
 
-  test('replaces the minor numbers of loop devices only', () => {
+  test('normalise replaces the minor numbers of loop devices, but not of other devices', () => {
     const devices = [
       { major: 7, minor: 3 },
       { major: 8, minor: 3 },
@@ -39,7 +37,7 @@ describe('normalise', () => {
     ]);
   });
 
-  test('replaces volatile fields and keys, and sorts unordered lists', () => {
+  test('normalise replaces times and UIDs in fields and keys, and sorts unordered lists', () => {
     const document = { startedAt: '2026', uid: '', [`k_${UID}`]: 1, env: ['B=go-side', 'A=1'], args: ['b', 'a'] };
     expect(normalise(document, names)).toEqual({
       startedAt: '<startedAt>',

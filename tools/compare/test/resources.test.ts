@@ -21,7 +21,7 @@ async function machineOf(shape: TopologyShape) {
 }
 
 describe('options', () => {
-  test('parses options and applies defaults', () => {
+  test('parseResourceOptions parses options and applies defaults', () => {
     expect(parseResourceOptions([])).toEqual({ sequences: 200, seed: 1, time: false, help: false, record: undefined });
     expect(parseResourceOptions(['--sequences', '5', '--seed', '0'])).toMatchObject({ sequences: 5, seed: 0 });
   });
@@ -29,16 +29,16 @@ describe('options', () => {
   test.each([
     [['--sequences', '0'], '--sequences: must be an integer from 1 to 1000000, is "0"'],
     [['--seed', 'x'], '--seed: must be an integer from 0 to 4000000000, is "x"'],
-  ])('rejects %j', (argv, message) => expect(() => parseResourceOptions(argv)).toThrow(message));
+  ])('parseResourceOptions rejects %j', (argv, message) => expect(() => parseResourceOptions(argv)).toThrow(message));
 });
 
-describe('answers', () => {
+describe('comparison of answers', () => {
   const state = (...blocks: readonly object[]) => ({
     files: { memory_manager_state: JSON.stringify({ entries: { pod: { main: blocks } }, checksum: blocks.length }) },
   });
   const [memory, pages] = [{ type: 'memory' }, { type: 'hugepages-2Mi' }];
 
-  test('state files that differ only in the order of the blocks of a container count as equal', () => {
+  test('state files that differ only in the order of the blocks of a container are equal for compareAnswers', () => {
     expect(compareAnswers(state(memory, pages), state(pages, memory))).toEqual([]);
   });
 
@@ -48,14 +48,14 @@ describe('answers', () => {
     expect(compareAnswers(state(memory), { files })).toHaveLength(1);
   });
 
-  test('values that Go leaves out because they are empty count as equal', () => {
+  test('an absent value and an empty value are equal for compareAnswers, because Go omits empty values', () => {
     expect(compareAnswers({ admit: true }, { admit: true, affinity: {}, allocatableCPUs: [] })).toEqual([]);
     expect(compareAnswers({ admit: true }, { admit: false })).toEqual([
       { field: 'admit', upstream: true, ours: false },
     ]);
   });
 
-  test('differingValues names the places in which two files differ', () => {
+  test('differingValues returns the path and both values of each difference of two files', () => {
     expect(differingValues('{"a":{"b":1},"c":2}', '{"a":{"b":3},"c":2}', 'file')).toEqual([
       'file.a.b: upstream 1, ours 3',
     ]);
@@ -64,7 +64,7 @@ describe('answers', () => {
 });
 
 test.each(topologies.map((shape) => [shape.name, shape] as const))(
-  'the machine "%s" is read from its files with all nodes and online CPUs',
+  'readMachineTopology reads all NUMA nodes and online CPUs of the machine "%s" from its /sys files',
   async (_name, shape) => {
     const { nodes } = await machineOf(shape);
     expect(nodes.map(({ id }) => id)).toEqual(shape.nodes.map(({ id }) => id));
@@ -76,7 +76,7 @@ test.each(topologies.map((shape) => [shape.name, shape] as const))(
   },
 );
 
-test('equal seeds draw equal sequences, and all topologies take turns', () => {
+test('drawSequence returns equal sequences for equal seeds, and uses the topologies in turn', () => {
   expect(drawSequence(7)).toEqual(drawSequence(7));
   expect(drawSequence(7)).not.toEqual(drawSequence(8));
   expect(new Set([1, 2, 3, 4, 5, 6].map((seed) => drawSequence(seed).topology)).size).toBe(topologies.length);
@@ -100,7 +100,7 @@ test('cm-resources gives the same CPUs, memory, errors and state files as upstre
   }
 });
 
-test('a node runs a drawn sequence and describes itself after each step', async () => {
+test('OurNode runs a drawn sequence and returns a description of the node after each step', async () => {
   const { config, steps } = drawSequence(1);
   const shape = topologies.find(({ name }) => name === drawSequence(1).topology) as TopologyShape;
   const node = new OurNode(await machineOf(shape), config);
@@ -108,7 +108,7 @@ test('a node runs a drawn sequence and describes itself after each step', async 
   for (const step of steps) expect(await node.apply(step)).not.toHaveProperty('error');
 });
 
-test('a reserved CPU that upstream gives to a container is an intended difference', () => {
+test('purposeOf considers it an intended difference that upstream gives a reserved CPU to a container', () => {
   const step = drawSequence(1).steps.find(({ op }) => op === 'admit');
   if (step?.op !== 'admit') throw new Error('the sequence admits no pod');
   const sequence = { ...drawSequence(1), steps: [step] };

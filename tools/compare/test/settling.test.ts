@@ -13,7 +13,7 @@ test.each<readonly [what: string, startedAt: (second: number) => number, endsAft
   ['one pod never starts', (second) => Math.min(4, second), 14],
   ['no pod starts', () => 0, 10],
   ['the count changes all the time', (second) => second % 2, 50],
-])('ends the wait when the count settles: %s', async (_what, startedAt, endsAfter) => {
+])('settled ends its wait after the expected time if %s', async (_what, startedAt, endsAfter) => {
   const begin = performance.now();
   const seconds = () => (performance.now() - begin) / 1_000;
   const settling = settled(async () => startedAt(seconds()), 5, TIMES, signal).then(seconds);

@@ -12,7 +12,7 @@ const suite = (name: string, ...statuses: string[]) => ({
   assertionResults: statuses.map((status) => test(status)),
 });
 
-describe('a suite that ran again', () => {
+describe('replaceSuite', () => {
   const report = {
     numPassedTests: 5,
     numFailedTests: 2,
@@ -39,13 +39,13 @@ describe('a suite that ran again', () => {
   });
 });
 
-describe('the reports of all packages', () => {
+describe('readReports', () => {
   const manifest = 'tools/test/package.json';
   let root: string;
 
   beforeEach(() => {
     root = fs.mkdtempSync(path.join(os.tmpdir(), 'reports-'));
-    // Packages are listed from the checkout; the reports and manifests are read from `root`.
+    // `readReports` lists the packages of this checkout, but reads their reports and manifests from `root`.
     for (const each of manifests()) {
       fs.mkdirSync(path.join(root, path.dirname(each), '.reports'), { recursive: true });
       fs.writeFileSync(path.join(root, each), JSON.stringify({ name: each }));
@@ -74,7 +74,7 @@ describe('the reports of all packages', () => {
     expect(failedFiles(root)).toEqual([{ folder: path.join(root, 'tools/test'), file: path.join(root, 'x.test.ts') }]);
   });
 
-  it('the sum of results lists skipped tests by name', () => {
+  it('the sum of all reports lists skipped tests by name', () => {
     write([suite(path.join(root, 'x.test.ts'), 'passed', 'skipped')]);
     expect(readReports(root)).toMatchObject({ failed: 0, lines: [expect.any(String), '  skipped: skipped'] });
   });

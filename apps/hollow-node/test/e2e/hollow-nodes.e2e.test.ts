@@ -63,14 +63,14 @@ function suite(binaries: ConstructorParameters<typeof ControlPlane>[0]['binaries
     expect(await cluster.kubectl(['exec', 'deployment/load', '--', 'echo', 'hi'])).toBe('hi\n');
   });
 
-  test('a drained node loses its pods, and they run on other nodes', async () => {
+  test('the pods of a drained node run on other nodes afterwards', async () => {
     await cluster.kubectl(['drain', 'hollow-0', '--grace-period=1', '--timeout=100s']);
     const left = ['get', 'pods', '--field-selector=spec.nodeName=hollow-0', '-o', 'name'];
     expect(await cluster.kubectl(left)).toBe('');
     await cluster.kubectl(['rollout', 'status', 'deployment/load', '--timeout=100s']);
   });
 
-  test('SIGTERM ends the program with exit code 0', async () => {
+  test('SIGTERM ends the hollow-node program with exit code 0', async () => {
     const ended = once(hollow, 'exit');
     hollow.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);

@@ -1,17 +1,17 @@
 import type { CpuSet } from '../cpuset/cpu-set.ts';
 import { type CpuState, exclusiveCpus } from './cpu-assignments.ts';
 
-/** CPUs of the machine. A stored state must fit them. */
+/** CPUs of the machine, which a stored state must match. */
 export interface CpuInventory {
   readonly all: CpuSet;
   readonly reserved: CpuSet;
-  /** Option `strict-cpu-reservation`: reserved CPUs are not shared either. */
+  /** Whether the option `strict-cpu-reservation` removes the reserved CPUs from the shared pool. */
   readonly strictReservation: boolean;
 }
 
 /**
- * Returns the state to start with: the stored one or, if that is empty, one in which all CPUs are shared
- * (`validateState`, `pkg/kubelet/cm/cpumanager/policy_static.go`).
+ * Returns the CPU state to start with: the stored state or, if the stored state is empty, a state in which all CPUs are
+ * shared (`validateState`, `pkg/kubelet/cm/cpumanager/policy_static.go`).
  * @returns the problem in upstream's wording if the stored state does not fit the machine
  */
 export function startingCpuState(
@@ -21,7 +21,8 @@ export function startingCpuState(
   const { shared, assignments } = stored;
   const usable = strictReservation ? all.difference(reserved) : all;
   if (shared.isEmpty && assignments.size === 0) return { ...stored, shared: usable };
-  // With strict reservation, containers may have all CPUs that are not reserved. Upstream does not start then.
+  // With strict reservation, the shared pool may be empty: all CPUs that are not reserved may be exclusive. Upstream
+  // rejects such a state and does not start.
   if (shared.isEmpty && !strictReservation) return 'default cpuset cannot be empty';
   const sharedReserved = reserved.intersection(shared);
   if (strictReservation && !sharedReserved.isEmpty) {
@@ -43,7 +44,10 @@ export function startingCpuState(
   return `current set of available CPUs "${usable}" doesn't match with CPUs in state "${known}"`;
 }
 
-/** Returns two pods that have a CPU in common. Upstream does not check this. */
+/**
+ * Returns a message that names two pods with a common exclusive CPU; `undefined` if there are none. Upstream does not
+ * check whether two pods have a common CPU.
+ */
 function cpusOfTwoPods({ assignments, pods }: CpuState): string | undefined {
   const owners = new Map<number, string>();
   for (const [pod, containers] of assignments) {

@@ -1,6 +1,6 @@
 import { CpuSet } from '../cpuset/cpu-set.ts';
 
-/** CPUs by container name, by pod UID. */
+/** Exclusive CPUs of each container: a map by pod UID of maps by container name. */
 export type CpuAssignments = ReadonlyMap<string, ReadonlyMap<string, CpuSet>>;
 
 /** The exclusive CPUs of containers, and the CPUs that all other containers share. Immutable. */
@@ -9,8 +9,8 @@ export interface CpuState {
   readonly shared: CpuSet;
   readonly assignments: CpuAssignments;
   /**
-   * CPUs of pods as a whole, by pod UID: the CPUs of their containers and the CPUs that no container has. A pod is here
-   * only with the gate `PodLevelResourceManagers`. Default: none.
+   * CPUs of pods as a whole, by pod UID: the CPUs of their containers and the CPUs that no container has. If the gate
+   * `PodLevelResourceManagers` is on, pods with pod-level resources have an entry in this map. Default: none.
    */
   readonly pods?: ReadonlyMap<string, CpuSet>;
 }
@@ -44,9 +44,9 @@ export function withPodCpus(state: CpuState, podUid: string, cpus: CpuSet): CpuS
 }
 
 /**
- * Frees a container's CPUs. CPUs that other containers of its pod have too stay exclusive. All other CPUs of the
+ * Frees a container's CPUs. CPUs that another container of the same pod also has stay exclusive. All other CPUs of the
  * container return to the shared pool (`RemoveContainer`, `pkg/kubelet/cm/cpumanager/policy_static.go`). CPUs of a pod
- * as a whole return with its last container.
+ * as a whole return when its last container is removed.
  */
 export function withoutContainer(state: CpuState, podUid: string, container: string): CpuState {
   const released = cpusOf(state, podUid, container);

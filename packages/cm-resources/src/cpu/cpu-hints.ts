@@ -3,16 +3,20 @@ import type { CpuSet } from '../cpuset/cpu-set.ts';
 import type { CpuTopology } from '../machine/cpu-topology.ts';
 import { subsets } from '../topology/numa-mask.ts';
 
-/** CPUs that a container or pod can get. */
+/** CPUs from which the CPUs of a container or pod are chosen. */
 export interface CpuSupply {
   readonly available: CpuSet;
-  /** CPUs that it must get, because it already has them or reuses them. */
+  /**
+   * CPUs that must be among the chosen ones, because the container already has them or reuses them from init
+   * containers.
+   */
   readonly reusable: CpuSet;
 }
 
 /**
- * Returns the sets of NUMA nodes from which CPUs can be allocated. Preferred are the sets with as few nodes as would be
- * needed if no CPU were in use (`generateCPUTopologyHints`, `pkg/kubelet/cm/cpumanager/policy_static.go`).
+ * Returns the sets of NUMA nodes from which CPUs can be allocated. A set is preferred if it has as few nodes as the
+ * request would need on a machine whose CPUs are all free (`generateCPUTopologyHints`,
+ * `pkg/kubelet/cm/cpumanager/policy_static.go`).
  * @param alignBySocket whether hints that span as few sockets as possible are preferred too
  */
 export function cpuHints(
@@ -39,7 +43,7 @@ export function cpuHints(
   }));
 }
 
-/** Returns whether the nodes span no more sockets than `fewest` nodes do (`isHintSocketAligned`). */
+/** Reports whether the nodes span as few sockets as `fewest` nodes would (`isHintSocketAligned`). */
 function spansFewestSockets(topology: CpuTopology, nodes: readonly number[], fewest: number): boolean {
   const nodesPerSocket = Math.trunc(topology.numaNodes.length / topology.socketCount);
   if (nodesPerSocket === 0) return false;

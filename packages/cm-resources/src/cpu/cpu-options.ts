@@ -4,25 +4,27 @@ import { parseBool, type TopologyPolicyName } from '../topology/topology-options
 
 /** Parsed `cpuManagerPolicyOptions` of the static policy. */
 export interface StaticCpuOptions {
-  /** Containers get whole cores only; a request that is no multiple of a core is rejected. */
+  /** `full-pcpus-only`: containers get only whole cores, and a request that is not a multiple of a core is rejected. */
   readonly fullPhysicalCpusOnly: boolean;
-  /** If a request needs several NUMA nodes, each gives the same number of CPUs. */
+  /**
+   * `distribute-cpus-across-numa`: if a request needs several NUMA nodes, the same number of CPUs is taken from each.
+   */
   readonly distributeAcrossNuma: boolean;
-  /** Hints are aligned with sockets instead of NUMA nodes. */
+  /** `align-by-socket`: hints are aligned with sockets instead of NUMA nodes. */
   readonly alignBySocket: boolean;
-  /** Threads of different cores are preferred. */
+  /** `distribute-cpus-across-cores`: threads of different cores are preferred to threads of one core. */
   readonly distributeAcrossCores: boolean;
-  /** Reserved CPUs are removed from the shared pool too. */
+  /** `strict-cpu-reservation`: containers without exclusive CPUs cannot use the reserved CPUs either. */
   readonly strictReservation: boolean;
-  /** CPUs are taken from as few uncore caches as possible. */
+  /** `prefer-align-cpus-by-uncorecache`: CPUs are taken from as few uncore caches as possible. */
   readonly preferAlignByUncoreCache: boolean;
 }
 
-/** Feature gates of the options that are not GA. */
+/** Feature gates that allow the alpha and beta options of the static policy. */
 export interface CpuOptionGates {
-  /** `CPUManagerPolicyAlphaOptions`. Default: false. */
+  /** Whether the gate `CPUManagerPolicyAlphaOptions` is on. Default: false. */
   readonly alpha?: boolean;
-  /** `CPUManagerPolicyBetaOptions`. Default: true. */
+  /** Whether the gate `CPUManagerPolicyBetaOptions` is on. Default: true. */
   readonly beta?: boolean;
 }
 
@@ -33,7 +35,7 @@ const DISTRIBUTE_ACROSS_CORES = 'distribute-cpus-across-cores';
 const STRICT_RESERVATION = 'strict-cpu-reservation';
 const ALIGN_BY_UNCORE_CACHE = 'prefer-align-cpus-by-uncorecache';
 
-/** Options by name, with their maturity in 1.36. */
+/** Maturity of each option in Kubernetes 1.36, by option name. */
 const OPTIONS: ReadonlyMap<string, 'Alpha' | 'Beta' | 'GA'> = new Map([
   [FULL_PCPUS_ONLY, 'GA'],
   [DISTRIBUTE_ACROSS_NUMA, 'Beta'],

@@ -7,13 +7,14 @@ import {
   groupCpus,
 } from '../machine/cpu-topology.ts';
 
-/** Order in which single CPUs are taken: core by core, or over all cores of a socket by CPU id. */
+/** Order in which single CPUs are taken: `packed` is core by core, `spread` is by CPU id over all cores of a socket. */
 export type CpuOrder = 'packed' | 'spread';
 
 /**
- * The free CPUs of a choice, and the orders in which their NUMA nodes, sockets, cores and caches are considered: those
- * with the fewest free CPUs first, then by id (`cpuAccumulator` in `pkg/kubelet/cm/cpumanager/cpu_assignment.go`). If
- * the machine has more NUMA nodes than sockets, sockets are the outer level, otherwise NUMA nodes are.
+ * Free CPUs during an allocation, and the orders in which their NUMA nodes, sockets, cores and caches are considered:
+ * by the number of free CPUs, fewest first, then by id (`cpuAccumulator` in
+ * `pkg/kubelet/cm/cpumanager/cpu_assignment.go`). If the machine has more NUMA nodes than sockets, sockets are the
+ * outer level, otherwise NUMA nodes are.
  */
 export class FreeCpus {
   readonly topology: CpuTopology;
@@ -27,7 +28,7 @@ export class FreeCpus {
     this.#locations = topology.locationsOf(this.cpus);
   }
 
-  /** Level whose groups are considered first. */
+  /** The outer level of the topology, whose groups are considered first. */
   get outer(): 'numaNode' | 'socket' {
     return this.topology.socketCount >= this.topology.numaNodes.length ? 'numaNode' : 'socket';
   }
@@ -36,17 +37,17 @@ export class FreeCpus {
     return this.outer === 'numaNode' ? 'socket' : 'numaNode';
   }
 
-  /** Returns the free CPUs with this id on a level. */
+  /** Returns the free CPUs of the group (for example, the socket) with this id. */
   in(level: CpuLevel, id: number): CpuSet {
     return CpuSet.of((this.#grouped(level).get(id) ?? []).map(({ cpu }) => cpu));
   }
 
-  /** Returns the ids of a level that have free CPUs, in the order in which they are considered. */
+  /** Returns the ids of a level's groups that have free CPUs, in the order in which the groups are considered. */
   order(level: 'numaNode' | 'socket' | 'core' | 'uncoreCache'): readonly number[] {
     if (level === this.outer) return this.#byFree(level, this.#locations);
     const parents = level === 'core' ? this.inner : level === 'uncoreCache' ? 'numaNode' : this.outer;
     const ids = this.order(parents).flatMap((id) => this.#byFree(level, this.#grouped(parents).get(id) ?? []));
-    // A socket of an unusual machine may be a part of several nodes; it is considered once.
+    // On an unusual machine, a socket is a part of several NUMA nodes. Such a socket is considered only once.
     return [...new Set(ids)];
   }
 
@@ -56,7 +57,7 @@ export class FreeCpus {
     return this.order(level).flatMap((id) => this.in(level, id).list());
   }
 
-  /** Returns the groups of a level of which all CPUs are free, in the order in which they are considered. */
+  /** Returns the groups of a level of which all CPUs are free, in the order in which the groups are considered. */
   whole(level: 'numaNode' | 'socket' | 'core' | 'uncoreCache'): readonly number[] {
     return this.order(level).filter((id) => this.in(level, id).size === this.#sizeOf(level, id));
   }
@@ -65,7 +66,9 @@ export class FreeCpus {
     return new FreeCpus(this.topology, this.cpus.difference(taken));
   }
 
-  /** Returns the size of a group; sockets and cores count with the average size on this machine. */
+  /**
+   * Returns the number of CPUs of a group. For a socket or core, this is the average of the machine, as in upstream.
+   */
   #sizeOf(level: CpuLevel, id: number): number {
     if (level === 'socket') return this.topology.cpusPerSocket;
     if (level === 'core') return this.topology.cpusPerCore;

@@ -2,11 +2,11 @@ import { type Container, isRestartableInit, type Pod } from '@node-agent/pod-spe
 import { CpuSet } from '../cpuset/cpu-set.ts';
 import { emptyPool } from '../empty-pool.ts';
 
-/** Number of exclusive CPUs that a container gets for itself; 0 if it shares those of its pod. */
+/** Number of exclusive CPUs that a container gets for itself; 0 if the container shares the CPUs of its pod. */
 export type OwnCpus = (container: Container) => number;
 
 /**
- * Checks that containers which share the CPUs of their pod have any (`validatePodScopeResources`,
+ * Checks that at least one CPU of a pod remains for its containers without exclusive CPUs (`validatePodScopeResources`,
  * `pkg/kubelet/cm/cpumanager/policy_static.go`).
  * @param total CPUs of the pod
  * @throws ContainerResourcesError `Refused` with reason EmptyPodSharedPoolError
@@ -32,7 +32,7 @@ export function checkCpuPool({ spec }: Pod, total: number, own: OwnCpus): void {
   throw emptyPool('sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared containers');
 }
 
-/** Returns whether {@link checkCpuPool} succeeds. */
+/** Reports whether {@link checkCpuPool} would succeed. */
 export function hasCpuPool(pod: Pod, total: number, own: OwnCpus): boolean {
   try {
     checkCpuPool(pod, total, own);
@@ -44,9 +44,9 @@ export function hasCpuPool(pod: Pod, total: number, own: OwnCpus): boolean {
 
 /**
  * Divides the CPUs of a pod among its containers (`AllocatePod`, `pkg/kubelet/cm/cpumanager/policy_static.go`). Main
- * containers and sidecars without CPUs of their own share the rest. An init container may use all CPUs that no sidecar
- * before it has.
- * @param take chooses a number of the available CPUs
+ * containers and sidecars without CPUs of their own share the rest. An init container may use all CPUs of the pod
+ * except those of the sidecars before it.
+ * @param take chooses the given number of CPUs from the available CPUs
  * @throws ContainerResourcesError `Refused` if the containers request more than the pod
  */
 export function dividedCpus(

@@ -4,7 +4,8 @@ import { hasOwnResources, isPodLevel } from '../pod-level.ts';
 /**
  * Returns the number of exclusive CPUs that a container gets: its CPU request, if its pod is Guaranteed and the request
  * is a whole number; otherwise 0 (`guaranteedCPUs`, `pkg/kubelet/cm/cpumanager/policy_static.go`).
- * @param podLevel gate `PodLevelResourceManagers`; if it is off, containers of pods with pod-level resources get none
+ * @param podLevel gate `PodLevelResourceManagers`; if the gate is off, containers of pods with pod-level resources get
+ * no exclusive CPUs
  */
 export function exclusiveCpusOf(pod: Pod, container: Container, podLevel: boolean): number {
   if (podQosClass(pod) !== 'Guaranteed' || !hasOwnResources(pod, container, podLevel)) return 0;
@@ -13,8 +14,8 @@ export function exclusiveCpusOf(pod: Pod, container: Container, podLevel: boolea
 
 /**
  * Returns the number of exclusive CPUs that a pod needs at the same time (`podGuaranteedCPUs`): the larger of the sum
- * over its containers and sidecars, and the sum over an init container and the sidecars before it. With pod-level
- * resources and the gate, their request.
+ * over its containers and sidecars, and the sum over an init container and the sidecars before it. For a pod with
+ * pod-level resources and the gate, this is the pod-level request.
  */
 export function exclusiveCpusOfPod(pod: Pod, podLevel: boolean): number {
   if (isPodLevel(pod, podLevel)) return podQosClass(pod) === 'Guaranteed' ? wholeCpus(pod.spec) : 0;

@@ -6,14 +6,15 @@ import type { CpuTopology } from '../machine/cpu-topology.ts';
 export interface CpuReservation {
   /** Reserved amount in thousandths of a CPU: `kubeReserved` plus `systemReserved`, or the size of `cpus`. */
   readonly milliCpus: bigint;
-  /** `reservedSystemCPUs`. If empty, CPUs are chosen by number. */
+  /** CPUs of `reservedSystemCPUs`. If the set is empty, as many CPUs as `milliCpus` needs are chosen. */
   readonly cpus: CpuSet;
 }
 
 /**
- * Returns the reserved CPUs: those of the list, or as many CPUs as the amount needs, chosen like those of a container
- * (`NewManager`, `NewStaticPolicy`, `pkg/kubelet/cm/cpumanager`).
- * @param take chooses CPUs of all CPUs of the machine
+ * Returns the reserved CPUs: the CPUs of `reservedSystemCPUs` or, without that list, as many CPUs as the reserved
+ * amount needs. The reserved CPUs are chosen like the CPUs of a container (`NewManager`, `NewStaticPolicy`,
+ * `pkg/kubelet/cm/cpumanager`).
+ * @param take chooses the given number of CPUs from all CPUs of the machine
  * @throws ContainerResourcesError `InvalidOptions`
  */
 export function reservedCpus(

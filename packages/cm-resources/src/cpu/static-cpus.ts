@@ -14,7 +14,7 @@ import { type CpuReservation, reservedCpus } from './reserved-cpus.ts';
 import { takeDistributed } from './take-distributed.ts';
 import { takePacked } from './take-packed.ts';
 
-/** An allocation, and the state after it. */
+/** Result of an allocation, and the CPU state after it. */
 export interface CpuAllocation {
   readonly state: CpuState;
   /** CPUs that were allocated now; `undefined` if the container needs none, or already had its CPUs. */
@@ -22,15 +22,16 @@ export interface CpuAllocation {
 }
 
 /**
- * Rules of the static policy: containers of Guaranteed pods that request whole CPUs get exclusive ones, all others
- * share the rest (`pkg/kubelet/cm/cpumanager/policy_static.go`). Has no state of its own.
+ * Rules of the static policy: containers of Guaranteed pods that request whole CPUs get exclusive CPUs, and all other
+ * containers share the rest (`pkg/kubelet/cm/cpumanager/policy_static.go`). The methods get the CPU state and return a
+ * new one.
  */
 export class StaticCpus {
   readonly topology: CpuTopology;
   readonly options: StaticCpuOptions;
-  /** CPUs that no container has exclusively. */
+  /** CPUs for the system and the kubelet, which no container can get exclusively. */
   readonly reserved: CpuSet;
-  /** Gate `PodLevelResourceManagers`. */
+  /** Whether the gate `PodLevelResourceManagers` is on. */
   readonly #podLevel: boolean;
   /** The reserved CPUs, and the other CPUs of their cores. */
   readonly #reservedCores: CpuSet;
@@ -45,12 +46,12 @@ export class StaticCpus {
     this.#reservedCores = topology.cpusIn('core', new Set(cores));
   }
 
-  /** Returns the CPUs that containers can have exclusively, in use or not. */
+  /** Returns all CPUs that containers can get exclusively, whether in use or not. */
   allocatable(): CpuSet {
     return this.topology.cpus.difference(this.reserved);
   }
 
-  /** Returns the CPUs that a container can get now. */
+  /** Returns the CPUs that a container can get exclusively now. */
   available({ shared }: CpuState): CpuSet {
     return shared.difference(this.reserved);
   }
@@ -67,7 +68,8 @@ export class StaticCpus {
 
   /**
    * Allocates exclusive CPUs to a pod with pod-level resources and divides them among its containers (`AllocatePod`).
-   * Does nothing if the pod already has CPUs. Upstream would allocate them again when the kubelet is restarted.
+   * Does nothing if the pod already has CPUs. Upstream would allocate the CPUs of such a pod again when the kubelet is
+   * restarted.
    * @param affinity NUMA nodes from which CPUs are taken first; `undefined` means any
    * @throws ContainerResourcesError `Refused`
    */
@@ -85,7 +87,7 @@ export class StaticCpus {
   }
 
   /**
-   * Allocates the exclusive CPUs of a container. Does nothing if the container already has them.
+   * Allocates the exclusive CPUs of a container. Does nothing if the container already has exclusive CPUs.
    * @param affinity NUMA nodes from which CPUs are taken first; `undefined` means any
    * @throws ContainerResourcesError `Refused`
    */
@@ -93,8 +95,8 @@ export class StaticCpus {
     const count = this.requestOf(pod, container);
     if (count === 0) return { state };
     const { uid } = pod.metadata;
-    // Before any check: a container keeps its CPUs when the kubelet is restarted. Upstream checks whole cores first, and
-    // rejects a running pod on a full node.
+    // Comes before all checks, because a container keeps its CPUs when the kubelet is restarted. Upstream checks whole
+    // cores first, and rejects a running pod on a full node.
     if (cpusOf(state, uid, container.name) !== undefined) return { state };
     const reusable = reusableCpus(state, pod, container);
     this.#expectWholeCores(state.shared.union(reusable), count);
@@ -102,7 +104,7 @@ export class StaticCpus {
     return { state: withCpus(state, uid, container.name, cpus), cpus };
   }
 
-  /** Returns the hints for a container (`GetTopologyHints`). */
+  /** Returns the NUMA hints for the exclusive CPUs of a container (`GetTopologyHints`). */
   hints(state: CpuState, pod: Pod, container: Container): TopologyHints {
     const count = this.requestOf(pod, container);
     if (count === 0) return new Map();
@@ -114,7 +116,7 @@ export class StaticCpus {
     return this.#hints(supply, count);
   }
 
-  /** Returns the hints for a pod as a whole (`GetPodTopologyHints`). */
+  /** Returns the NUMA hints for the exclusive CPUs of a pod as a whole (`GetPodTopologyHints`). */
   podHints(state: CpuState, pod: Pod): TopologyHints {
     const count = this.requestOfPod(pod);
     if (count === 0) return new Map();
@@ -144,7 +146,7 @@ export class StaticCpus {
     return new Map([['cpu', cpuHints(this.topology, supply, count, this.options.alignBySocket)]]);
   }
 
-  /** Takes CPUs of the preferred nodes first, and the rest from anywhere. */
+  /** Chooses CPUs of the NUMA nodes in `affinity` first, and the rest from any node. */
   #choose({ shared }: CpuState, reusable: CpuSet, count: number, affinity: TopologyHint['nodes']): CpuSet {
     const allocatable = shared.difference(this.reserved).union(reusable);
     const aligned = affinity && alignedCpus(this.topology, affinity, allocatable, this.options.alignBySocket);
@@ -164,7 +166,8 @@ export class StaticCpus {
   }
 
   /**
-   * Upstream does not count the CPUs that the container reuses from init containers of its pod.
+   * Checks that a request for whole cores is possible (`full-pcpus-only`). Unlike upstream, `usable` includes the CPUs
+   * that the container reuses from init containers of its pod.
    * @throws ContainerResourcesError `Refused` with reason SMTAlignmentError
    */
   #expectWholeCores(usable: CpuSet, count: number): void {

@@ -7,11 +7,11 @@ import { takePacked } from './take-packed.ts';
 /** Options of the distribution of CPUs. */
 export interface DistributedOptions {
   readonly order: CpuOrder;
-  /** CPUs are taken in groups of this size: CPUs per core if containers must not share a core, otherwise 1. */
+  /** Number of CPUs that are taken together: the CPUs per core if containers must not share a core, otherwise 1. */
   readonly groupSize: number;
 }
 
-/** A request, and the free CPUs of each NUMA node. */
+/** Request for CPUs, and the free CPUs of each NUMA node. */
 interface Demand {
   readonly count: number;
   readonly groupSize: number;
@@ -19,14 +19,14 @@ interface Demand {
   readonly free: ReadonlyMap<number, number>;
 }
 
-/** A distribution over NUMA nodes. */
+/** A possible distribution of a request over NUMA nodes. */
 interface Distribution {
   readonly nodes: readonly number[];
-  /** CPUs that each of `nodes` gives. */
+  /** Number of CPUs that are taken from each of `nodes`. */
   readonly each: number;
-  /** Nodes that give the remaining CPUs, one group after the other. */
+  /** Nodes from which the remaining groups of CPUs are taken, one group from each node in turn. */
   readonly remainder: readonly number[];
-  /** Standard deviation of the free CPUs per node afterwards; lower is better. */
+  /** Standard deviation of the free CPUs per node after the allocation; lower is better. */
   readonly imbalance: number;
 }
 
@@ -67,7 +67,7 @@ function mostNodes({ count, groupSize, free }: Demand): number {
   return Math.min(Math.ceil(count / groupSize), free.size);
 }
 
-/** Returns the most balanced distribution over this number of nodes; the first one of several equal ones. */
+/** Returns the most balanced distribution over this number of nodes; of several equal ones, the first. */
 function bestDistribution(demand: Demand, size: number): Distribution | undefined {
   let best: Distribution | undefined;
   for (const nodes of combinations([...demand.free.keys()], size)) {
@@ -92,7 +92,10 @@ function distribution({ count, groupSize, free }: Demand, nodes: readonly number
   return remainder && { nodes, each, ...remainder };
 }
 
-/** Chooses the nodes that give the remaining CPUs; as many nodes as possible, if the balance is equal. */
+/**
+ * Chooses the nodes from which the remaining CPUs are taken. If the balance is equal, as many nodes as possible are
+ * chosen.
+ */
 function bestRemainder(
   left: ReadonlyMap<number, number>,
   rest: number,
@@ -133,7 +136,7 @@ function afterRemainder(
   return after;
 }
 
-/** Takes one group after the other from the nodes in turn. */
+/** Takes the remaining CPUs, one group from each node in turn. */
 function roundRobin(
   nodes: readonly number[],
   count: number,
@@ -185,7 +188,9 @@ function* combinations<T>(of: readonly T[], size: number, start = 0): Generator<
   }
 }
 
-/** Rounded to three digits, as upstream's, so that equal distributions compare equal. */
+/**
+ * Returns the standard deviation, rounded to three digits as in upstream, so that equal distributions compare equal.
+ */
 function standardDeviation(values: readonly number[]): number {
   const rounded = (value: number): number => Math.round(value * 1000) / 1000;
   const mean = rounded(values.reduce((sum, value) => sum + value, 0) / values.length);

@@ -3,14 +3,14 @@ import type { CpuTopology } from '../machine/cpu-topology.ts';
 import { type CpuOrder, FreeCpus } from './free-cpus.ts';
 import { notEnoughCpus } from './not-enough-cpus.ts';
 
-/** Options of the choice of CPUs. */
+/** Options of {@link takePacked}. */
 export interface PackedOptions {
   readonly order: CpuOrder;
   /** Whether CPUs are taken from as few uncore caches as possible. */
   readonly alignUncoreCaches: boolean;
 }
 
-/** CPUs that are chosen step by step. */
+/** State of a choice of CPUs in several steps. */
 interface Choice {
   free: FreeCpus;
   taken: CpuSet;
@@ -41,14 +41,17 @@ function take(choice: Choice, cpus: CpuSet): void {
   choice.needed -= cpus.size;
 }
 
-/** Takes the free groups of a level that the request needs completely. The order is that before the first group. */
+/**
+ * Takes completely free groups of a level while the request needs whole groups. The order of the groups is computed
+ * once, before the first group is taken.
+ */
 function takeWhole(choice: Choice, level: 'numaNode' | 'socket' | 'core' | 'uncoreCache'): void {
   if (choice.needed < 1) return;
   const { topology } = choice.free;
   for (const id of choice.free.whole(level)) {
     const cpus = topology.cpusIn(level, [id]);
-    // Only free CPUs. If cores have different numbers of CPUs online, a core can have a CPU in use and still as many free
-    // CPUs as the average core has CPUs. Upstream takes all CPUs of such a core.
+    // Takes only CPUs that are free. If cores have different numbers of online CPUs, a core can have a CPU in use and
+    // still as many free CPUs as the average core has CPUs. Upstream takes all CPUs of such a core.
     if (choice.needed >= cpus.size) take(choice, cpus.intersection(choice.free.cpus));
   }
 }
@@ -65,8 +68,8 @@ function takeUncoreCaches(choice: Choice): void {
 }
 
 /**
- * Returns the CPUs of the first cores of a cache that the request needs. With several threads per core, the last thread
- * of an odd request is left out.
+ * Returns the free CPUs of as many cores of a cache as the request needs. With several threads per core, the last
+ * thread of an odd request is left out.
  */
 function partOfCache({ free, needed }: Choice, cache: number): CpuSet {
   const { topology } = free;

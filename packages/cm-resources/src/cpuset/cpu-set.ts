@@ -1,10 +1,13 @@
 import { quoteStart } from './quote-start.ts';
 
-/** Largest CPU id that a list may contain: the kernel's 16-bit ids. Without it, a short text could fill the memory. */
+/**
+ * Largest CPU id that a list may contain: the kernel's 16-bit ids. Without this limit, a short text such as
+ * `0-999999999` could fill the memory.
+ */
 const MAX_CPU = 65_535;
 /** Largest number of CPUs and ranges in a list: one for each CPU. */
 const MAX_PARTS = MAX_CPU + 1;
-/** Largest sum of the sizes of a list's ranges, which may overlap. It bounds the time to parse a list. */
+/** Largest sum of the sizes of a list's ranges, which may overlap. This limit bounds the time to parse a list. */
 const MAX_TOTAL = 4 * (MAX_CPU + 1);
 
 /** An immutable set of CPU ids, sorted ascending (`k8s.io/utils/cpuset`). */

@@ -6,7 +6,7 @@ export interface CpuLocation {
   readonly cpu: number;
   readonly numaNode: number;
   readonly socket: number;
-  /** Lowest CPU of the core, so that the id is unique on the machine. */
+  /** Id of the core: its lowest CPU id, which is unique on the machine. */
   readonly core: number;
   /** Id of the uncore cache, or of the socket if the socket's CPUs share the cache. */
   readonly uncoreCache: number;
@@ -65,12 +65,12 @@ export class CpuTopology {
     return known;
   }
 
-  /** Returns all CPUs with one of these ids on a level. */
+  /** Returns all CPUs in the groups of a level that have these ids. */
   cpusIn(level: CpuLevel, ids: Iterable<number>): CpuSet {
     return CpuSet.of([...ids].flatMap((id) => (this.groups(level).get(id) ?? []).map(({ cpu }) => cpu)));
   }
 
-  /** Returns whether all these CPUs share one uncore cache; true for at most one CPU. */
+  /** Returns whether all these CPUs share one uncore cache; true if there is at most one CPU. */
   sharesUncoreCache(cpus: CpuSet): boolean {
     if (cpus.size <= 1) return true;
     const locations = this.locationsOf(cpus);

@@ -22,7 +22,7 @@ export interface NumaNode {
   readonly id: number;
   /** Cores with online CPUs; empty for a node that has only memory. */
   readonly cores: readonly MachineCore[];
-  /** 0 if the kernel does not report memory per node. */
+  /** Memory of the node in bytes; 0 if the kernel does not report memory per node. */
   readonly memoryBytes: number;
   readonly hugePages: readonly NodeHugePages[];
   /** Distance to each node, by node id; `undefined` if the kernel does not report distances. */
@@ -31,6 +31,6 @@ export interface NumaNode {
 
 /** CPUs and memory of a machine, as cAdvisor reports them to upstream (`MachineInfo.Topology`). */
 export interface MachineTopology {
-  /** Sorted by id. */
+  /** The machine's NUMA nodes, sorted by id. */
   readonly nodes: readonly NumaNode[];
 }

@@ -8,10 +8,10 @@ export type TopologyFiles = Pick<FileSystem, 'open' | 'readdir'>;
 
 const CPUS = '/sys/devices/system/cpu';
 const NODES = '/sys/devices/system/node';
-/** Larger than any file read here: `shared_cpu_map` of 8,192 CPUs has 2.3 KB. */
+/** Maximum number of bytes to read of a file. The largest file, `shared_cpu_map` of 8,192 CPUs, has 2.3 KB. */
 const MAX_BYTES = 64 * 1024;
 
-/** A CPU of the machine, before CPUs are joined to cores. */
+/** Facts about a CPU that are needed to group the CPUs into cores. */
 interface CpuFacts {
   readonly cpu: number;
   readonly coreId: number;
@@ -156,7 +156,10 @@ async function hugePagesOf(fs: TopologyFiles, directory: string): Promise<readon
   );
 }
 
-/** The kernel lists the distances in the order of the node ids, without ids. */
+/**
+ * Returns the distance of a NUMA node to each node, by node id. The kernel lists the distances without ids, in the
+ * order of the ids.
+ */
 async function distancesOf(
   fs: TopologyFiles,
   directory: string,
@@ -171,7 +174,10 @@ async function distancesOf(
   return new Map(nodeIds.flatMap((id, index) => (distances[index] === undefined ? [] : [[id, distances[index]]])));
 }
 
-/** Returns the numbers in the matching names of a directory, sorted; empty if the directory does not exist. */
+/**
+ * Returns the numbers in the file names of a directory that match `name`, sorted. Returns an empty list if the
+ * directory does not exist.
+ */
 async function numbersIn(fs: TopologyFiles, directory: string, name: RegExp): Promise<number[]> {
   try {
     const entries = await fs.readdir(directory);

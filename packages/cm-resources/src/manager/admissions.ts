@@ -21,27 +21,27 @@ interface AdmissionParts {
   readonly pods: ResourcePods;
   readonly devices: AlignedDevices | undefined;
   readonly noted: NotedWait;
-  /** Resolves when the state of an earlier process is known. */
+  /** Resolves when the state files of an earlier process are read. */
   readonly load: () => Promise<void>;
   /** Called when CPUs or memory were allocated or freed. */
   readonly onChanged: () => void;
 }
 
-/** Period of checking whether a pod that holds resources is gone. */
+/** Interval in ms at which a waiting pod's admission checks whether a pod that holds resources is gone. */
 const GONE_LOOK_MS = 250;
 
 /** Allocates resources to pods in admission, and frees the resources of pods that no longer exist. */
 export class Admissions {
   readonly #parts: AdmissionParts;
   readonly #undecided = new UndecidedPods();
-  /** Affinities of the containers of each pod, by pod UID. */
+  /** NUMA affinities of each pod's containers, by pod UID. */
   readonly #affinities = new Map<string, Affinities>();
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
   }
 
-  /** Admits or rejects a pod; synchronously if the pod can get no resources. */
+  /** Admits or rejects a pod; returns synchronously if the pod can get no resources of its own. */
   admit(pod: Pod, signal: AbortSignal): AdmitResult | Promise<AdmitResult> {
     const { metrics, policies } = this.#parts;
     metrics.admissionRequests.inc({});
@@ -110,8 +110,8 @@ export class Admissions {
   async #admit(pod: Pod, signal: AbortSignal): Promise<void> {
     const { devices, ledger, load, onChanged } = this.#parts;
     const { uid } = pod.metadata;
-    // If the state of an earlier process is invalid, the kubelet exits. Until it has exited, no pod is rejected because
-    // of the state.
+    // If the state of an earlier process is invalid, the kubelet exits. Until the kubelet has exited, no pod is
+    // rejected because of the invalid state.
     await load().catch(async () => await untilAborted(signal));
     signal.throwIfAborted();
     await devices?.load();
@@ -127,8 +127,8 @@ export class Admissions {
   }
 
   /**
-   * Allocates the resources of a pod. If other pods may soon free missing resources, waits for these pods and tries
-   * again.
+   * Allocates the resources of a pod. If resources are missing that other pods may soon free, waits for these pods and
+   * tries again.
    */
   async #allocate(pod: Pod, signal: AbortSignal): Promise<void> {
     const { devices, ledger } = this.#parts;
@@ -143,7 +143,7 @@ export class Admissions {
         return;
       } catch (err) {
         ledger.revert(uid, this.#undecided.before(uid) ?? ledger.held(uid));
-        // The next attempt may get other nodes, so that the devices are chosen again too.
+        // The next attempt may use other NUMA nodes, so the devices must be chosen again too.
         devices?.release(pod);
         devices?.begin(pod);
         if (!ContainerResourcesError.is(err) || !(await this.#waited(uid, signal))) throw err;
@@ -151,7 +151,7 @@ export class Admissions {
     }
   }
 
-  /** Waits for a pod that may soon free CPUs or memory. @returns false if there is none */
+  /** Waits for a pod that may soon free CPUs or memory. @returns false if there is no such pod */
   async #waited(uid: string, signal: AbortSignal): Promise<boolean> {
     const { clock, ledger, noted } = this.#parts;
     const wait = async (what: string, work: () => Promise<void>): Promise<true> => {
@@ -173,8 +173,8 @@ export class Admissions {
   }
 
   /**
-   * Returns the pods that hold CPUs or memory but are not active. Until all pods are known, a pod with resources that
-   * is not active may still be reported by a source. New pods wait for its resources.
+   * Returns the pods that hold CPUs or memory but are not active. New pods wait for the resources of these pods. Before
+   * all pod sources are ready, this includes pods that a source has not reported yet.
    */
   #leaving(): readonly string[] {
     return this.#absent(this.#parts.ledger.uids());

@@ -12,10 +12,10 @@ import type { ResourceMetrics } from './metrics.ts';
 import type { Policies } from './policies.ts';
 import type { AlignedDevices } from './ports.ts';
 
-/** Affinity of a container, by container name. */
+/** NUMA affinity of each container of a pod, by container name. */
 export type Affinities = Map<string, TopologyHint>;
 
-/** Ends of the message that rejects a pod with pod-level resources, by scope. */
+/** Last words of the message that rejects a pod with pod-level resources, by topology manager scope. */
 const FAILED = {
   pod: 'under pod-scope topology manager',
   container: 'with a container-level topology manager',
@@ -31,15 +31,17 @@ export interface AllocationParts {
 
 /**
  * Allocates devices, CPUs and memory to the containers of one pod, aligned by the topology policy
- * (`scope_container.go`, `scope_pod.go`, `scope_none.go` in `pkg/kubelet/cm/topologymanager`). Nothing else happens
- * between the hints for CPUs and memory and their allocation; devices are allocated last, because a plugin may take
- * long.
+ * (`scope_container.go`, `scope_pod.go`, `scope_none.go` in `pkg/kubelet/cm/topologymanager`). CPUs and memory are
+ * allocated in the same tick in which their hints are computed. Devices are allocated last, because a device plugin may
+ * take long.
  */
 export class PodAllocation {
   readonly #parts: AllocationParts;
   readonly #pod: Pod;
   readonly #reuse = new MemoryReuse();
-  /** Set before the devices of a container are allocated. */
+  /**
+   * NUMA affinity of each container. The affinity of a container is set before the container's devices are allocated.
+   */
   readonly affinities: Affinities;
 
   constructor(parts: AllocationParts, pod: Pod, affinities: Affinities) {
@@ -48,7 +50,10 @@ export class PodAllocation {
     this.affinities = affinities;
   }
 
-  /** @throws ContainerResourcesError `Refused`; errors of the devices; the signal's reason */
+  /**
+   * Allocates the resources, or throws if a container cannot get them. @throws ContainerResourcesError `Refused`;
+   * errors of the devices; the signal's reason
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { topology, scope } = this.#parts.policies;
     const forPod = scope === 'pod' && topology.name !== 'none' ? this.#aligned('pod', this.#podHints()) : undefined;
@@ -67,7 +72,8 @@ export class PodAllocation {
       this.#allocateMemory(container, affinity);
       if (forPod === undefined) await this.#parts.devices?.allocate(this.#pod, container, signal);
     }
-    // Not before all CPUs and memory are allocated: another pod could take them while this one waits for devices.
+    // Devices are allocated only after all CPUs and memory: another pod could take CPUs or memory while this pod waits
+    // for devices.
     if (forPod !== undefined) await this.#allocateDevices(signal);
     countAligned(this.#parts.metrics, this.#parts.policies, this.#pod);
   }
@@ -114,8 +120,8 @@ export class PodAllocation {
   }
 
   /**
-   * Counts the containers of a pod that got resources as a whole. @param own number of containers with exclusive
-   * resources
+   * Counts, in the metrics, the containers of a pod to which a resource was allocated as a whole. @param own number of
+   * containers with exclusive resources
    */
   #countDivided(resource: 'cpu' | 'memory', own: number): void {
     const { allocations, assignments } = this.#parts.metrics;

@@ -23,9 +23,12 @@ export interface ContainerResourcesComponents {
   readonly metrics?: Metrics;
   readonly fs: StateFiles;
   readonly pods: ResourcePods;
-  /** Updates the CPUs of running containers when the shared pool changes. If absent, these CPUs are not updated. */
+  /**
+   * Updates the CPUs of running containers when the shared pool changes. Without `containers`, the CPUs of running
+   * containers are not updated.
+   */
   readonly containers?: ResourceContainers;
-  /** Devices to align with CPUs and memory. If absent, only CPUs and memory are aligned. */
+  /** Devices to align with CPUs and memory. Without `devices`, only CPUs and memory are aligned. */
   readonly devices?: AlignedDevices;
   /** Records what a pod waits for. Default: not recorded. */
   readonly noted?: NotedWait;
@@ -43,11 +46,11 @@ export interface ContainerResourcesOptions extends PolicyOptions {
 
 /** CPUs and memory nodes of a container, in the kernel's notation; empty for no restriction. */
 export interface ContainerPlacement {
-  /** For `cpuset.cpus`. */
+  /** Value of the cgroup file `cpuset.cpus`. */
   readonly cpus: string;
-  /** For `cpuset.mems`. */
+  /** Value of the cgroup file `cpuset.mems`. */
   readonly mems: string;
-  /** Whether no other pod has the CPUs. */
+  /** Whether the CPUs are exclusive, so that no container of another pod may use them. */
   readonly hasExclusiveCpus: boolean;
 }
 
@@ -70,7 +73,7 @@ export class ContainerResources {
   #loading: Promise<void> | undefined;
 
   /**
-   * @throws OptionsError naming the invalid component or option
+   * @throws OptionsError that names the invalid component or option
    * @throws ContainerResourcesError `InvalidOptions` if the policies do not fit the machine
    */
   constructor(components: ContainerResourcesComponents, options: ContainerResourcesOptions) {
@@ -139,9 +142,9 @@ export class ContainerResources {
   }
 
   /**
-   * Allocates a pod's devices, CPUs and memory, or rejects the pod in upstream's wording; returns synchronously if the
-   * pod can get none. Compatible with `AdmitHandler` of kubelet-core: when the result is returned, the allocation is on
-   * disk; {@link release} reverts it.
+   * Allocates a pod's devices, CPUs and memory, or rejects the pod in upstream's wording. Returns synchronously if the
+   * pod can get none of these resources. Compatible with `AdmitHandler` of kubelet-core: when the result is returned,
+   * the allocation is on disk; {@link release} reverts it.
    */
   admit(pod: Pod, _others: readonly Pod[], signal: AbortSignal): AdmitResult | Promise<AdmitResult> {
     return this.#admissions.admit(pod, signal);
@@ -158,14 +161,17 @@ export class ContainerResources {
   }
 
   /**
-   * Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any (upstream:
+   * Returns the NUMA nodes from which a container's devices are taken first; `undefined` means any node (upstream:
    * `GetAffinity`).
    */
   affinityOf(podUid: string, container: string): TopologyHint['nodes'] {
     return this.#admissions.affinityOf(podUid, container);
   }
 
-  /** Returns where a container runs. Called before each creation of the container (upstream: `PreCreateContainer`). */
+  /**
+   * Returns the CPUs and memory nodes with which a container must be created. Called before each creation of the
+   * container (upstream: `PreCreateContainer`).
+   */
   placementOf(podUid: string, container: string): ContainerPlacement {
     const { cpu, memory } = this.#ledger;
     const exclusive = cpusOf(cpu, podUid, container);
@@ -178,8 +184,8 @@ export class ContainerResources {
   }
 
   /**
-   * Records that a container is about to start (upstream: `PreStartContainer`). The memory of the init containers before
-   * it becomes free, because they have finished.
+   * Records that a container is about to start (upstream: `PreStartContainer`). The memory of earlier init containers
+   * is freed, because these have finished.
    * @param cpus the CPUs with which the container was created
    */
   starting(pod: Pod, container: Container, containerId: string, cpus: string): void {
@@ -194,10 +200,10 @@ export class ContainerResources {
   }
 
   /**
-   * Returns whether a CFS quota would only slow a container down, because no other container has its CPUs
+   * Reports whether a container has exclusive CPUs, so that a CFS quota would only slow it down
    * (`ContainerHasExclusiveCPUs`, `PodHasExclusiveCPUs` in `pkg/kubelet/cm/container_manager_linux.go`).
-   * @param container if absent, the answer is about the cgroup of the pod: true if any container has CPUs of its own or,
-   * with pod-level resources, if all have
+   * @param container name of the container. If absent, the result is for the cgroup of the pod: true if any container
+   * has exclusive CPUs or, with pod-level resources, if all containers have exclusive CPUs
    */
   hasExclusiveCpus(pod: Pod, container?: Container): boolean {
     const { podLevel, cpus } = this.#policies;
@@ -208,12 +214,12 @@ export class ContainerResources {
     return isPodLevel(pod, podLevel) ? containersOf(pod).every(own) : containersOf(pod).some(own);
   }
 
-  /** Returns the exclusive CPUs of a container; empty if it has none. */
+  /** Returns the exclusive CPUs of a container; empty if the container has none. */
   exclusiveCpusOf(podUid: string, container: string): readonly number[] {
     return cpusOf(this.#ledger.cpu, podUid, container)?.list() ?? [];
   }
 
-  /** Returns the memory of a container; empty if it has none of its own. */
+  /** Returns the memory of a container; empty if no memory is allocated to the container. */
   memoryOf(podUid: string, container: string): readonly MemoryBlock[] {
     return blocksOf(this.#ledger.memory, podUid, container) ?? [];
   }

@@ -15,7 +15,7 @@ interface ReconcilerParts {
   readonly freeGone: () => void;
 }
 
-/** Calls of the runtime at the same time. */
+/** Maximum number of concurrent calls of the runtime. */
 const MAX_UPDATES = 8;
 
 /**
@@ -25,7 +25,7 @@ const MAX_UPDATES = 8;
  */
 export class CpusetReconciler {
   readonly #parts: ReconcilerParts;
-  /** CPUs that each running container has in the runtime, as far as known, by container id. */
+  /** CPUs that the runtime last set for each running container, by container id. */
   readonly #applied = new Map<string, string>();
   readonly #updating = new Set<string>();
   readonly #calls = new Semaphore(MAX_UPDATES);
@@ -46,7 +46,7 @@ export class CpusetReconciler {
     }
   }
 
-  /** Reconciles soon, because CPUs have changed. */
+  /** Makes {@link run} reconcile now, because exclusive or shared CPUs have changed. */
   kick(): void {
     this.#isDue = true;
     this.#wake?.();
@@ -65,7 +65,10 @@ export class CpusetReconciler {
     this.#wake = undefined;
   }
 
-  /** Starts the updates; a container whose update has not ended yet is left to the next pass. */
+  /**
+   * Starts the updates of containers whose CPUs in the runtime differ from the allocated ones. A container whose last
+   * update is still in progress is updated by the next pass.
+   */
   #reconcile(signal: AbortSignal): void {
     const { ledger, pods, containers } = this.#parts;
     if (containers === undefined) return;

@@ -16,13 +16,16 @@ import { decodeMemoryState, encodeMemoryState, MEMORY_STATE_FILE } from '../stat
 import { StateFile, type StateFiles } from '../state/state-file.ts';
 import type { Policies } from './policies.ts';
 
-/** Containers that had CPUs or memory at some time. */
+/** Names of the containers of a pod that have CPUs or memory at one point in time. */
 export interface HeldContainers {
   readonly cpus: ReadonlySet<string>;
   readonly memory: ReadonlySet<string>;
 }
 
-/** CPUs and memory that containers have, kept in this process and in upstream's two state files. */
+/**
+ * Record of the CPUs and memory that containers have, in this process and in the two state files `cpu_manager_state`
+ * and `memory_manager_state`.
+ */
 export class Ledger {
   cpu: CpuState = noCpus;
   memory: MemoryState = noMemory;
@@ -79,7 +82,7 @@ export class Ledger {
       this.memory = started('memory', startingMemoryState(memory ?? noMemory, unusedMemory));
     }
     if (podLevel) {
-      // The files have the version with memory and CPUs of pods, even if there are none.
+      // With the gate, the files have the version with pod-level CPUs and memory, even if no pod has any.
       this.cpu = { ...this.cpu, pods: this.cpu.pods ?? new Map() };
       this.memory = { ...this.memory, pods: this.memory.pods ?? new Map() };
     }
@@ -91,7 +94,10 @@ export class Ledger {
     await Promise.all([this.#cpuFile.write(), this.#memoryFile.write()]);
   }
 
-  /** Writes in the background. For released resources, which a restart would release again. */
+  /**
+   * Writes both files in the background. A write in the background is enough after resources were freed: after a
+   * restart before the write, the kubelet would free the resources again.
+   */
   writeSoon(): void {
     this.write().catch((err: unknown) => this.#logger.error({ err }, 'Failed to store state to checkpoint'));
   }
@@ -127,7 +133,7 @@ export class Ledger {
     this.memory = withoutPodMemory(this.memory, podUid);
   }
 
-  /** Frees the memory of a container. @returns whether the container had any */
+  /** Frees the memory of a container. @returns whether the container had memory */
   removeMemory(podUid: string, container: string): boolean {
     if (blocksOf(this.memory, podUid, container) === undefined) return false;
     this.memory = withoutMemory(this.memory, podUid, container);
@@ -163,7 +169,10 @@ export class Ledger {
   }
 }
 
-/** @throws ContainerResourcesError `StateRefused` */
+/**
+ * Returns the state, or throws if the state is the description of a problem. @throws ContainerResourcesError
+ * `StateRefused`
+ */
 function started<T extends object>(manager: string, state: T | string): T {
   if (typeof state !== 'string') return state;
   throw new ContainerResourcesError('StateRefused', `start ${manager} manager error: ${state}`);

@@ -104,7 +104,7 @@ export function resourceMetrics(metrics: Metrics, podLevel: boolean): ResourceMe
   };
 }
 
-/** Creates the series that upstream has from the start, with the value 0. */
+/** Creates, with the value 0, the series that upstream exposes from the start. */
 export function beginSeries(
   { aligned, alignedFailures }: ResourceMetrics,
   { cpus, topology }: { readonly cpus: boolean; readonly topology: boolean },
@@ -121,7 +121,10 @@ export function beginSeries(
   }
 }
 
-/** Shows how many CPUs are shared and exclusive. Upstream adds and subtracts, and counts reused CPUs twice. */
+/**
+ * Sets the metrics for the numbers of shared and exclusive CPUs. The numbers are computed from the state, because
+ * upstream's incremental counting counts reused CPUs twice.
+ */
 export function showCpus(metrics: ResourceMetrics, cpus: StaticCpus, state: CpuState): void {
   const exclusive = exclusiveCpus(state);
   metrics.sharedMilliCpus.set({}, cpus.available(state).size * 1000);

@@ -13,25 +13,25 @@ import { type TopologyPolicy, topologyPolicy } from '../topology/topology-policy
 
 /** Policies of the node, with the names and values of the kubelet's configuration. */
 export interface PolicyOptions {
-  /** `cpuManagerPolicy`. Default: `none`. */
+  /** CPU manager policy (`cpuManagerPolicy`). Default: `none`. */
   readonly cpuManagerPolicy?: 'none' | 'static';
-  /** `cpuManagerPolicyOptions`. Default: none. */
+  /** Options of the CPU manager policy (`cpuManagerPolicyOptions`). Default: no options. */
   readonly cpuManagerPolicyOptions?: Readonly<Record<string, string>>;
-  /** Gates of the options that are not GA. Default: upstream's. */
+  /** Feature gates of the CPU manager options that are not GA. Default: alpha options off, beta options on. */
   readonly cpuOptionGates?: CpuOptionGates;
   /** Gate `PodLevelResourceManagers`. Default: false. */
   readonly podLevelResourceManagers?: boolean;
   /** `reservedSystemCPUs`, such as `0-1,6`. Default: none; as many CPUs as `nodeReservation` has are chosen. */
   readonly reservedSystemCPUs?: string;
-  /** `memoryManagerPolicy`. Default: `None`. */
+  /** Memory manager policy (`memoryManagerPolicy`). Default: `None`. */
   readonly memoryManagerPolicy?: 'None' | 'Static';
-  /** `reservedMemory`. Default: none. */
+  /** Memory that is reserved on each NUMA node (`reservedMemory`). Default: no reservation. */
   readonly reservedMemory?: readonly NumaMemoryReservation[];
-  /** `topologyManagerPolicy`. Default: `none`. */
+  /** Topology manager policy (`topologyManagerPolicy`). Default: `none`. */
   readonly topologyManagerPolicy?: TopologyPolicyName;
-  /** `topologyManagerScope`. Default: `container`. */
+  /** Unit that is aligned (`topologyManagerScope`). Default: `container`. */
   readonly topologyManagerScope?: TopologyScope;
-  /** `topologyManagerPolicyOptions`. Default: none. */
+  /** Options of the topology manager policy (`topologyManagerPolicyOptions`). Default: no options. */
   readonly topologyManagerPolicyOptions?: Readonly<Record<string, string>>;
   /**
    * Quantities that the node reserves of each resource: `kubeReserved`, `systemReserved` and hard eviction thresholds
@@ -42,19 +42,19 @@ export interface PolicyOptions {
 
 /** Rules of the policies that are on. */
 export interface Policies {
-  /** `undefined` with the policy `none`. */
+  /** Rules of the static CPU policy; `undefined` with the policy `none`. */
   readonly cpus: StaticCpus | undefined;
-  /** Memory of the machine while no container has any; `undefined` with the policy `None`. */
+  /** Memory of the machine when none of it is allocated to a container; `undefined` with the policy `None`. */
   readonly unusedMemory: MemoryState['nodes'] | undefined;
   readonly topology: TopologyPolicy;
   readonly scope: TopologyScope;
-  /** Gate `PodLevelResourceManagers`. */
+  /** Whether the gate `PodLevelResourceManagers` is on. */
   readonly podLevel: boolean;
 }
 
 /**
  * Creates the rules.
- * @param machine may be absent if all policies are off
+ * @param machine CPUs and memory; may be absent if all policies are off
  * @throws ContainerResourcesError `InvalidOptions`
  */
 export function policiesOf(options: PolicyOptions, machine: MachineTopology = { nodes: [] }): Policies {

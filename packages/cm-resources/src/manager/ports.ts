@@ -2,16 +2,16 @@ import type { TopologyHints } from '@node-agent/contracts';
 import type { Container, Pod } from '@node-agent/pod-spec';
 import type { ContainerRef } from '../state/cpu-checkpoint.ts';
 
-/** Port to the pods of the node. */
+/** Methods through which the managers see the pods of the node. */
 export interface ResourcePods {
   /** Returns the pods that hold resources of the node (N1). */
   active(): readonly Pod[];
   /**
-   * Returns whether a container of a pod that is not active may still run; the pod keeps its CPUs and memory until
-   * then. Default: no container may.
+   * Reports whether a container of a pod that is not active may still run. As long as a container may run, the pod
+   * keeps its CPUs and memory. Default: no container may.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known. Until they are, no CPUs or memory are freed. */
+  /** Returns whether all pods of the node are known. Until all pods are known, no CPUs or memory are freed. */
   sourcesReady(): boolean;
 }
 
@@ -22,7 +22,7 @@ export interface RunningContainer {
   readonly id: string;
 }
 
-/** Port to the runtime's containers. */
+/** Methods through which the managers see and update the runtime's containers. */
 export interface ResourceContainers {
   /** Returns the running containers of a pod, init containers included, as far as they are known. */
   running(pod: Pod): readonly RunningContainer[];
@@ -30,21 +30,22 @@ export interface ResourceContainers {
   updateContainerCpuset(containerId: string, cpus: string, signal: AbortSignal): Promise<void>;
   /**
    * Returns pod UID and name of each container, by container id. Called only if an old kubelet has left a state file of
-   * version 1, which has ids. Default: no container is known, so that such a file with entries is refused.
+   * version 1, whose entries have container ids instead of names. Default: no container is known, so that such a file
+   * with entries is refused.
    */
   known?(): Promise<ReadonlyMap<string, ContainerRef>>;
 }
 
-/** Devices that are aligned with CPUs and memory. Implemented by package `device-manager`. */
+/** Devices that are aligned with CPUs and memory. Package `device-manager` implements these methods. */
 export interface AlignedDevices {
-  /** Resolves when hints can be given. */
+  /** Resolves when {@link hints} can return the hints of all devices. */
   load(): Promise<void>;
   /** Returns the hints for a container or, without one, for a pod as a whole. */
   hints(pod: Pod, container?: Container): TopologyHints;
-  /** Begins the admission of a pod, which `admitted` or `release` ends. */
+  /** Begins the admission of a pod. The admission ends with a call of `admitted` or `release`. */
   begin(pod: Pod): void;
   /**
-   * Gives a container its devices, those of the pod's affinity first.
+   * Allocates the devices of a container, preferably from the NUMA nodes of the pod's affinity.
    * @throws if the container cannot have its devices; the pod is then rejected with the error's message
    */
   allocate(pod: Pod, container: Container, signal: AbortSignal): Promise<void>;
@@ -57,11 +58,11 @@ export interface AlignedDevices {
 /** A wait of a pod for resources. */
 export interface ResourceWait {
   readonly podUid: string;
-  /** Description of what the pod waits for. */
+  /** Resource or event that the pod waits for, as text. */
   readonly what: string;
 }
 
-/** Runs the work that is waited for, and records the wait while it is in progress. */
+/** Runs `work`, and records while it is in progress that a pod waits for it. */
 export type NotedWait = <T>(wait: ResourceWait, work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 export const unnoted: NotedWait = (_wait, work) => work();

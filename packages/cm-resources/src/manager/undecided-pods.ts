@@ -10,7 +10,9 @@ export class UndecidedPods {
   readonly #waiting = new Set<() => void>();
   #turn = 0;
 
-  /** @param before resources that the pod had before its admission, which it keeps if it is rejected */
+  /**
+   * @param before containers that had resources before the admission; they keep these resources if the pod is rejected
+   */
   begin(uid: string, before: HeldContainers): void {
     this.#pods.set(uid, { turn: ++this.#turn, before: this.#pods.get(uid)?.before ?? before });
   }
@@ -19,7 +21,9 @@ export class UndecidedPods {
     return this.#pods.has(uid);
   }
 
-  /** Returns the resources that the pod had before its admission; `undefined` if the pod is not in admission. */
+  /**
+   * Returns the containers that had resources before the pod's admission; `undefined` if the pod is not in admission.
+   */
   before(uid: string): HeldContainers | undefined {
     return this.#pods.get(uid)?.before;
   }
@@ -30,7 +34,7 @@ export class UndecidedPods {
     for (const wake of [...this.#waiting]) wake();
   }
 
-  /** Returns whether an earlier pod in admission satisfies `holds`. */
+  /** Reports whether `holds` is true for any pod whose admission began before this pod's. */
   anyBefore(uid: string, holds: (uid: string, before: HeldContainers) => boolean): boolean {
     const own = this.#pods.get(uid)?.turn ?? this.#turn + 1;
     return [...this.#pods].some(([other, { turn, before }]) => turn < own && holds(other, before));

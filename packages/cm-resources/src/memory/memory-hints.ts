@@ -3,15 +3,18 @@ import { subsets } from '../topology/numa-mask.ts';
 import type { MemoryState } from './memory-state.ts';
 import type { MemoryRequest } from './requested-memory.ts';
 
-/** Returns the bytes of a resource that a container may reuse from init containers, if it gets exactly these nodes. */
+/**
+ * Returns the bytes of a resource that a container may reuse from init containers, if its memory comes from exactly
+ * these NUMA nodes.
+ */
 export type ReusableMemory = (nodes: readonly number[], resource: string) => number;
 
 const nothingReusable: ReusableMemory = () => 0;
 
 /**
  * Returns the sets of NUMA nodes from which a request can be allocated; all resources have the same hints. A NUMA node
- * from which memory was allocated alone cannot become part of a group, and a node in a group cannot be used alone
- * (`calculateHints`, `pkg/kubelet/cm/memorymanager/policy_static.go`).
+ * that already serves allocations alone cannot become part of a group of nodes, and a node in a group cannot serve
+ * allocations alone (`calculateHints`, `pkg/kubelet/cm/memorymanager/policy_static.go`).
  */
 export function memoryHints(
   nodes: MemoryState['nodes'],
@@ -33,14 +36,14 @@ export function memoryHints(
   return fitting.map((group) => ({ nodes: group, preferred: group.length === fewest }));
 }
 
-/** Returns whether a group has free memory for a request (`isAffinitySatisfyRequest`). */
+/** Reports whether a group of NUMA nodes has enough free memory for a request (`isAffinitySatisfyRequest`). */
 export function hasRoom(nodes: MemoryState['nodes'], group: readonly number[], request: MemoryRequest): boolean {
   return [...request].every(([name, bytes]) => total(nodes, group, name, 'free') >= bytes);
 }
 
 /**
- * Returns whether using the group keeps each node in one group. A single node may be used although it is in a group;
- * the hints exclude that already (`isAffinityViolatingNUMAAllocations`).
+ * Reports whether an allocation from the group would leave each NUMA node in only one group. A single node always
+ * passes, because the hints already exclude single nodes that are in a group (`isAffinityViolatingNUMAAllocations`).
  */
 export function keepsGroups(nodes: MemoryState['nodes'], group: readonly number[]): boolean {
   return group.length === 1 || canGroup(nodes, group);
@@ -65,7 +68,8 @@ function total(
 }
 
 /**
- * Returns the best hint: a preferred one, of these the one with the fewest nodes, then the lowest (`findBestHint`).
+ * Returns the best hint. Preferred hints win; among equals, the hint with the fewest nodes wins, and then the one with
+ * the lowest nodes (`findBestHint`).
  */
 export function bestHint(hints: readonly TopologyHint[]): TopologyHint | undefined {
   return hints.reduce<TopologyHint | undefined>((best, hint) => {
@@ -77,7 +81,7 @@ export function bestHint(hints: readonly TopologyHint[]): TopologyHint | undefin
 
 function isNarrowerHint({ nodes: a = [] }: TopologyHint, { nodes: b = [] }: TopologyHint): boolean {
   if (a.length !== b.length) return a.length < b.length;
-  // Compared from the highest node down, as the masks of upstream.
+  // The nodes are compared from the highest node down, as upstream's bit masks are.
   for (let index = a.length - 1; index >= 0; index--) {
     const [left = 0, right = 0] = [a[index], b[index]];
     if (left !== right) return left < right;

@@ -2,33 +2,36 @@
 export interface MemoryTable {
   readonly total: number;
   readonly systemReserved: number;
-  /** Amount for containers: the total without the reservation and, for `memory`, without huge pages. */
+  /** Amount that containers can get: the total minus `systemReserved` and, for `memory`, minus huge pages. */
   readonly allocatable: number;
-  /** Amount that containers have. */
+  /** Amount that is allocated to containers. */
   readonly reserved: number;
   readonly free: number;
 }
 
 /** Memory of a NUMA node, and how containers use it. */
 export interface MemoryNode {
-  /** Number of blocks that include this node. */
+  /** Number of containers' memory blocks that include this node. */
   readonly assignments: number;
   /** Amounts by resource. */
   readonly tables: ReadonlyMap<string, MemoryTable>;
-  /** Nodes that containers use together with this node, and the node itself: a node is in one group at a time. */
+  /**
+   * Ids of the nodes in this node's group, including the node itself. Containers use the nodes of a group together; a
+   * node is in only one group at a time.
+   */
   readonly cells: readonly number[];
 }
 
-/** Memory of one kind that a container has, from any of its nodes. */
+/** Memory of one resource that a container has. The memory may come from any of the block's NUMA nodes. */
 export interface MemoryBlock {
   /** NUMA node ids, sorted ascending. */
   readonly nodes: readonly number[];
-  /** `memory` or `hugepages-<size>`. */
+  /** Name of the resource: `memory` or `hugepages-<size>`. */
   readonly resource: string;
   readonly bytes: number;
 }
 
-/** Blocks by container name, by pod UID. */
+/** Memory blocks of each container: a map by pod UID of maps by container name. */
 type MemoryAssignments = ReadonlyMap<string, ReadonlyMap<string, readonly MemoryBlock[]>>;
 
 /** Memory of the machine, and which containers have it. Immutable. */
@@ -37,15 +40,18 @@ export interface MemoryState {
   readonly nodes: ReadonlyMap<number, MemoryNode>;
   readonly assignments: MemoryAssignments;
   /**
-   * Memory of pods as a whole, by pod UID, which their containers share or divide. A pod is here only with the gate
-   * `PodLevelResourceManagers`. Default: none.
+   * Memory of pods as a whole, by pod UID. The containers of a pod share or divide the pod's memory. If the gate
+   * `PodLevelResourceManagers` is on, pods with pod-level resources have an entry in this map. Default: none.
    */
   readonly pods?: ReadonlyMap<string, readonly MemoryBlock[]>;
 }
 
 export const noMemory: MemoryState = { nodes: new Map(), assignments: new Map() };
 
-/** Returns a container's blocks; `undefined` if nothing was allocated, which differs from blocks of no bytes. */
+/**
+ * Returns a container's blocks; `undefined` if no allocation was made. An allocation without memory has an empty list
+ * of blocks.
+ */
 export function blocksOf(
   { assignments }: MemoryState,
   podUid: string,
@@ -54,7 +60,7 @@ export function blocksOf(
   return assignments.get(podUid)?.get(container);
 }
 
-/** Sets the blocks of a container; the nodes' memory is not changed. */
+/** Sets the blocks of a container, without changing the amounts of the NUMA nodes. */
 export function withBlocks(
   state: MemoryState,
   podUid: string,
@@ -65,7 +71,10 @@ export function withBlocks(
   return { ...state, assignments: new Map(state.assignments).set(podUid, containers) };
 }
 
-/** Takes the bytes of a block from the nodes in order, from each node as many as it has free (`updateMachineState`). */
+/**
+ * Marks the bytes of a block as used: takes them from the block's NUMA nodes in order, from each node as many as it has
+ * free (`updateMachineState`).
+ */
 export function takeMemory(nodes: MemoryState['nodes'], block: MemoryBlock): MemoryState['nodes'] {
   let rest = block.bytes;
   return changed(nodes, block, (node, table) => {
@@ -79,7 +88,7 @@ export function takeMemory(nodes: MemoryState['nodes'], block: MemoryBlock): Mem
   });
 }
 
-/** Returns bytes of a block to the nodes in turn (`releaseMemory`). */
+/** Marks the bytes of a block as free on the block's NUMA nodes, one node after the other (`releaseMemory`). */
 function returnMemory(nodes: MemoryState['nodes'], block: MemoryBlock): MemoryState['nodes'] {
   let rest = block.bytes;
   return changed(nodes, block, (node, table, id) => {
@@ -96,7 +105,7 @@ function returnMemory(nodes: MemoryState['nodes'], block: MemoryBlock): MemorySt
 
 /**
  * Frees a container's memory (`RemoveContainer`, `pkg/kubelet/cm/memorymanager/policy_static.go`). Memory of a pod as a
- * whole returns with the pod's last container.
+ * whole is freed with the pod's last container.
  */
 export function withoutMemory(state: MemoryState, podUid: string, container: string): MemoryState {
   const blocks = blocksOf(state, podUid, container);

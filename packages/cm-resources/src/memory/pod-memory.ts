@@ -6,7 +6,7 @@ import { type MemoryRequest, requestedMemory } from './requested-memory.ts';
 const ownMemory = (pod: Pod, container: Container): MemoryRequest => requestedMemory(pod, container, true);
 
 /**
- * Checks that containers which share the memory of their pod have any (`validatePodScopeResources`,
+ * Checks that some memory of a pod remains for its containers without memory of their own (`validatePodScopeResources`,
  * `pkg/kubelet/cm/memorymanager/policy_static.go`).
  * @param total memory of the pod
  * @throws ContainerResourcesError `Refused` with reason EmptyPodSharedPoolError
@@ -34,7 +34,7 @@ export function checkMemoryPool(pod: Pod, total: MemoryRequest): void {
   throw emptyPool(`${sum}, leaving no memory for shared containers`);
 }
 
-/** Returns whether {@link checkMemoryPool} succeeds. */
+/** Reports whether {@link checkMemoryPool} would succeed. */
 export function hasMemoryPool(pod: Pod, total: MemoryRequest): boolean {
   try {
     checkMemoryPool(pod, total);
@@ -44,15 +44,15 @@ export function hasMemoryPool(pod: Pod, total: MemoryRequest): boolean {
   }
 }
 
-/** Returns a block for each resource. Resources with 0 bytes are left out. */
+/** Returns a memory block on these NUMA nodes for each resource with more than 0 bytes. */
 export function blocksFrom(memory: MemoryRequest, nodes: readonly number[]): readonly MemoryBlock[] {
   return [...memory].flatMap(([resource, bytes]) => (bytes > 0 ? [{ nodes, resource, bytes }] : []));
 }
 
 /**
  * Divides the memory of a pod among its containers (`AllocatePod`, `pkg/kubelet/cm/memorymanager/policy_static.go`).
- * Main containers and sidecars without memory of their own share the rest. An init container may use all memory that no
- * sidecar before it has.
+ * Main containers and sidecars without memory of their own share the rest. An init container may use all memory of the
+ * pod except that of the sidecars before it.
  */
 export function dividedMemory(
   pod: Pod,

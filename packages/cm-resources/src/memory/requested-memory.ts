@@ -13,7 +13,7 @@ import { hasOwnResources, isManaged, isPodLevel } from '../pod-level.ts';
 export type MemoryRequest = ReadonlyMap<string, number>;
 
 /**
- * Returns whether the pod or its containers get memory of their own: the pod is Guaranteed and, unless the gate
+ * Reports whether memory is allocated to the pod or its containers: the pod is Guaranteed and, unless the gate
  * `PodLevelResourceManagers` is on, has no pod-level resources.
  */
 export function getsMemory(pod: Pod, podLevel: boolean): boolean {
@@ -22,7 +22,7 @@ export function getsMemory(pod: Pod, podLevel: boolean): boolean {
 
 /**
  * Returns the memory that a container gets for itself (`getContainerRequestedResources`), sorted by resource. Returns
- * an empty list if the container shares its pod's memory.
+ * an empty map if the container shares its pod's memory.
  */
 export function requestedMemory(pod: Pod, container: Container, podLevel: boolean): MemoryRequest {
   if (!hasOwnResources(pod, container, podLevel)) return new Map();
@@ -36,7 +36,7 @@ function memoryOf(requests: ResourceList): MemoryRequest {
 
 /**
  * Returns the memory that a pod needs at the same time, of the resources that its containers request
- * (`getPodRequestedResources`). With pod-level resources and the gate, their request.
+ * (`getPodRequestedResources`). For a pod with pod-level resources and the gate, this is the pod-level request.
  */
 export function requestedMemoryOfPod(pod: Pod, podLevel: boolean): MemoryRequest {
   if (isPodLevel(pod, podLevel)) {

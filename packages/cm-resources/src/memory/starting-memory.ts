@@ -2,10 +2,10 @@ import { formatResourceList, Quantity } from '@node-agent/pod-spec';
 import type { MachineTopology, NumaNode } from '../machine/machine-topology.ts';
 import { type MemoryBlock, type MemoryNode, type MemoryState, type MemoryTable, takeMemory } from './memory-state.ts';
 
-/** Reserved bytes by resource, by NUMA node (`reservedMemory`). */
+/** Reserved bytes of each NUMA node (`reservedMemory`): a map by node id of maps by resource. */
 export type MemoryReservation = ReadonlyMap<number, ReadonlyMap<string, number>>;
 
-/** Returns the memory of a machine on which no container has any (`getDefaultMachineState`). */
+/** Returns the memory of each NUMA node when none is allocated to containers (`getDefaultMachineState`). */
 export function unusedMemory({ nodes }: MachineTopology, reserved: MemoryReservation): MemoryState['nodes'] {
   return new Map(nodes.map((node) => [node.id, unusedNode(node, reserved.get(node.id) ?? new Map())] as const));
 }
@@ -13,7 +13,8 @@ export function unusedMemory({ nodes }: MachineTopology, reserved: MemoryReserva
 function unusedNode({ id, memoryBytes, hugePages }: NumaNode, reserved: ReadonlyMap<string, number>): MemoryNode {
   const table = (resource: string, total: number, other: number): readonly [string, MemoryTable] => {
     const systemReserved = reserved.get(resource) ?? 0;
-    // Never negative: upstream's unsigned numbers would wrap around, and the node would have endless memory.
+    // The amount is never negative. In upstream, the unsigned number would wrap around, and the node would appear to
+    // have endless memory.
     const allocatable = Math.max(0, total - systemReserved - other);
     return [resource, { total, systemReserved, allocatable, reserved: 0, free: allocatable }];
   };
@@ -35,8 +36,8 @@ export function hugePageResource(pageSizeBytes: number): string {
 }
 
 /**
- * Returns the state to start with: the stored one or, if that is empty, one in which all memory is free
- * (`validateState`, `pkg/kubelet/cm/memorymanager/policy_static.go`).
+ * Returns the memory state to start with: the stored state or, if the stored state is empty, a state in which all
+ * memory is free (`validateState`, `pkg/kubelet/cm/memorymanager/policy_static.go`).
  * @returns the problem in upstream's wording if the stored state does not fit the machine or its reservations
  */
 export function startingMemoryState(stored: MemoryState, unused: MemoryState['nodes']): MemoryState | string {
@@ -47,7 +48,7 @@ export function startingMemoryState(stored: MemoryState, unused: MemoryState['no
   let expected = unused;
   const groups: (readonly number[])[] = [];
   for (const [pod, containers] of stored.assignments) {
-    // Containers of a pod that has memory as a whole divide it.
+    // The blocks of the containers are parts of the pod's blocks if the pod has memory as a whole.
     const ofPod = stored.pods?.get(pod);
     for (const [container, blocks] of ofPod === undefined ? containers : [['', ofPod] as const]) {
       for (const block of blocks) {
@@ -72,9 +73,10 @@ function blockProblem({ nodes: ids, resource }: MemoryBlock, unused: MemoryState
 }
 
 /**
- * Compares per node what cannot change, and per set of connected nodes what containers have: within a group, the order
- * of allocations decides which node gave the memory (`areMachineStatesEqual`). The order is not stored. A node can be in
- * groups that overlap, if a container got a node of a group alone; the last allocation then decided its group.
+ * Reports whether two states of the nodes agree (`areMachineStatesEqual`). Constant amounts are compared per node.
+ * Allocated amounts are compared per set of connected nodes, because the order of allocations, which is not stored,
+ * decides which node of a group the memory was taken from. Groups can overlap if a container got a node of a group
+ * alone; the node's group is then that of the last allocation.
  * @param groups nodes of all blocks
  */
 function sameMemory(a: MemoryState['nodes'], b: MemoryState['nodes'], groups: readonly (readonly number[])[]): boolean {
@@ -98,7 +100,7 @@ function sameNodes(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((id) => b.includes(id));
 }
 
-/** Returns the nodes that are in a group with a node, directly or through other nodes, and the node itself. */
+/** Returns a node and all nodes that are connected to it by groups, directly or through other nodes. */
 function connectedTo(id: number, groups: readonly (readonly number[])[]): readonly number[] {
   const connected = new Set([id]);
   for (let size = 0; size < connected.size; ) {

@@ -10,10 +10,11 @@ import { blocksFrom, checkMemoryPool, dividedMemory, hasMemoryPool } from './pod
 import { getsMemory, type MemoryRequest, requestedMemory, requestedMemoryOfPod } from './requested-memory.ts';
 
 /**
- * Gives a container of a Guaranteed pod the memory and huge pages that it requests, from as few NUMA nodes as possible;
- * does nothing if it has them already (`Allocate`, `pkg/kubelet/cm/memorymanager/policy_static.go`).
+ * Allocates the memory and huge pages that a container of a Guaranteed pod requests, from as few NUMA nodes as
+ * possible. Does nothing if the container already has an allocation (`Allocate`,
+ * `pkg/kubelet/cm/memorymanager/policy_static.go`).
  * @param affinity hint of the topology manager
- * @param reuse memory that init containers of the pod leave; updated
+ * @param reuse memory that earlier init containers of the pod leave; this call updates it
  * @param podLevel gate `PodLevelResourceManagers`
  * @throws ContainerResourcesError `Refused`
  */
@@ -34,8 +35,8 @@ export function allocateMemory(
     return state;
   }
   const request = requestedMemory(pod, container, podLevel);
-  // A container that gets no memory for itself may use that of the whole machine. Upstream rejects its pod if no other
-  // resource has chosen the nodes.
+  // A container without memory of its own is not restricted to any NUMA node. Upstream rejects the pod of such a
+  // container if no hint of another resource has chosen the nodes.
   if (request.size === 0) return withBlocks(state, uid, container.name, []);
   const nodes = nodesFor(state.nodes, request, affinity, reuse);
   const blocks = [...request].map(([resource, bytes]) => ({ nodes, resource, bytes }));
@@ -49,8 +50,9 @@ export function allocateMemory(
 }
 
 /**
- * Gives a pod with pod-level resources its memory and divides it among the containers (`AllocatePod`); does nothing if
- * the pod has it already. Upstream would allocate it again when the kubelet is restarted.
+ * Allocates the memory of a pod with pod-level resources and divides it among the containers (`AllocatePod`). Does
+ * nothing if the pod already has memory. Upstream would allocate the memory of such a pod again when the kubelet is
+ * restarted.
  * @throws ContainerResourcesError `Refused`
  */
 export function allocatePodMemory(state: MemoryState, pod: Pod, affinity: TopologyHint): MemoryState {
@@ -64,7 +66,7 @@ export function allocatePodMemory(state: MemoryState, pod: Pod, affinity: Topolo
   return { nodes: blocks.reduce(takeMemory, state.nodes), assignments, pods: new Map(state.pods).set(uid, blocks) };
 }
 
-/** Returns the hints for a container (`GetTopologyHints`). */
+/** Returns the NUMA hints for the memory of a container (`GetTopologyHints`). */
 export function containerMemoryHints(
   state: MemoryState,
   pod: Pod,
@@ -78,7 +80,7 @@ export function containerMemoryHints(
   return held === undefined ? hintsFor(state, request, reuse) : heldHints(held, request);
 }
 
-/** Returns the hints for a pod as a whole (`GetPodTopologyHints`). */
+/** Returns the NUMA hints for the memory of a pod as a whole (`GetPodTopologyHints`). */
 export function podMemoryHints(state: MemoryState, pod: Pod, podLevel: boolean): TopologyHints {
   if (!getsMemory(pod, podLevel)) return new Map();
   const request = requestedMemoryOfPod(pod, podLevel);
@@ -97,11 +99,15 @@ export function podMemoryHints(state: MemoryState, pod: Pod, podLevel: boolean):
 
 function hintsFor({ nodes }: MemoryState, request: MemoryRequest, reuse: MemoryReuse): TopologyHints {
   const hints = memoryHints(nodes, request, (group, resource) => reuse.of(group, resource));
-  // No possible nodes at all is no preference, as in upstream: the allocation then fails with its own message.
+  // If no NUMA nodes are possible, no preference is returned, as in upstream: the allocation then fails with its own
+  // message.
   return hints.length === 0 ? new Map() : new Map([...request.keys()].map((resource) => [resource, hints]));
 }
 
-/** Returns the hints for memory that is allocated already; none if it differs from the request (`regenerateHints`). */
+/**
+ * Returns the hints for memory that is already allocated. Returns no hints if the memory differs from the request
+ * (`regenerateHints`).
+ */
 function heldHints(held: readonly MemoryBlock[], request: MemoryRequest): TopologyHints {
   const fits = held.length === request.size && held.every(({ resource, bytes }) => request.get(resource) === bytes);
   if (!fits) return new Map();
@@ -109,8 +115,8 @@ function heldHints(held: readonly MemoryBlock[], request: MemoryRequest): Topolo
 }
 
 /**
- * Returns the NUMA nodes from which the request is allocated: the nodes of the hint, plus others if they have too
- * little memory. If the hint has no nodes, the best nodes are chosen.
+ * Returns the NUMA nodes from which the request is allocated: the nodes of the hint, and further nodes if these have
+ * too little memory. If the hint has no nodes, the best nodes are chosen.
  * @throws ContainerResourcesError `Refused`
  */
 function nodesFor(

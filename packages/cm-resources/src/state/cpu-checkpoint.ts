@@ -17,7 +17,7 @@ export interface CpuCheckpoint extends CpuState {
   readonly policyName: string;
 }
 
-/** A container by its names. */
+/** Reference to a container by pod UID and container name. */
 export interface ContainerRef {
   readonly podUid: string;
   readonly container: string;
@@ -25,8 +25,9 @@ export interface ContainerRef {
 
 /**
  * Encodes the state like upstream with its default gates: version 2, with the checksum that older kubelets accept
- * (`pkg/kubelet/cm/cpumanager/state/checkpoint.go: CPUManagerCheckpointV2`). If the state has CPUs of pods, even none, the
- * file has version 3, as upstream's with the gate `PodLevelResourceManagers`. Equal states give equal bytes.
+ * (`pkg/kubelet/cm/cpumanager/state/checkpoint.go: CPUManagerCheckpointV2`). If the state has the field `pods`, even an
+ * empty one, the file has version 3, as upstream writes it with the gate `PodLevelResourceManagers`. Equal states give
+ * equal bytes.
  */
 export function encodeCpuState({ policyName, shared, assignments, pods: ofPods }: CpuCheckpoint): string {
   const pods = [...assignments].map(([pod, containers]) => [pod, textsOf(containers)] as const);
@@ -46,7 +47,7 @@ export function encodeCpuState({ policyName, shared, assignments, pods: ofPods }
  * Decodes a state file of any version: 1 (entries by container id), 2, and 3 (gate PodLevelResourceManagers). A checksum
  * of 0 in version 1 or 2 is accepted, because older kubelets wrote no checksum.
  * @param containers containers by id, for a file of version 1
- * @param podLevel gate `PodLevelResourceManagers`. If it is off, a file with CPUs of pods is refused
+ * @param podLevel gate `PodLevelResourceManagers`. If the gate is off, a file with CPUs of whole pods is rejected
  * @throws Error describing the problem
  */
 export function decodeCpuState(
@@ -92,12 +93,14 @@ export function decodeCpuState(
   };
 }
 
-/** Returns whether a state file has version 1 and entries, whose containers must be known by id to decode it. */
+/**
+ * Reports whether a state file has entries of version 1, which can only be decoded if the containers are known by id.
+ */
 export function hasContainerIds(text: string): boolean {
   try {
     return asMap(asObject(JSON.parse(text), 'it').entries, 'entries')?.some(isVersion1) ?? false;
   } catch {
-    // Decoding the file describes the problem.
+    // An invalid file is reported when it is decoded.
     return false;
   }
 }
@@ -121,10 +124,10 @@ function assignmentsById(
   return assignments;
 }
 
-/** Parses the CPU list of a field. @throws Error naming the field */
+/** Parses the CPU list of a field. @throws Error that names the field */
 type CpuReader = (text: string, field: string) => CpuSet;
 
-/** Returns a reader for the lists of one file, which bounds the CPUs of all lists together. */
+/** Returns a reader for the CPU lists of one file. The reader limits the total number of CPUs of all lists. */
 function cpuReader(): CpuReader {
   let total = 0;
   return (text, field) => {
@@ -168,7 +171,7 @@ function mapOfMaps(pods: readonly (readonly [string, readonly (readonly [string,
 
 function podEntriesDump(pods: readonly (readonly [string, CpuSet])[]): GoDump {
   const entry = (cpus: CpuSet): GoDump => {
-    // Printed at once: a set can have 65,536 CPUs, each an empty structure.
+    // The set is printed in one step, because it can have 65,536 CPUs, each of which would be an empty structure.
     const elements = goScalar('map[int]struct {}', `map[${[...cpus].map((cpu) => `${cpu}:{}`).join(' ')}]`);
     return goStruct('state.PodEntry', { CPUSet: goStruct('cpuset.CPUSet', { elems: elements }) });
   };

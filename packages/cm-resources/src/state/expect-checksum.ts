@@ -1,9 +1,9 @@
 import { asCount, type JsonFields } from './read-json.ts';
 
 /**
- * Checks the checksum of a state file. 0 is accepted, because older kubelets wrote none.
- * @param accepted return the checksums of the forms that the content can have; called until one matches, because each
- * takes time in proportion to the file
+ * Checks the checksum of a state file. A checksum of 0 is accepted, because older kubelets wrote no checksum.
+ * @param accepted each function returns the checksum of one form that the content can have. The functions are called
+ * until one result matches, because each call takes time in proportion to the file
  * @throws Error with the checksum of the first form
  */
 export function expectChecksum(file: JsonFields, accepted: readonly (() => number)[]): void {

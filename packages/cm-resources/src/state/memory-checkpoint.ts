@@ -23,7 +23,7 @@ export interface MemoryCheckpoint extends MemoryState {
 
 /** Maximum number of NUMA nodes, as in the kernel (`MAX_NUMNODES`). */
 const MAX_NODES = 1024;
-/** Maximum number of resources of a node: more than any processor has sizes of huge pages. */
+/** Maximum number of resources of a node. No processor has that many sizes of huge pages. */
 const MAX_RESOURCES = 64;
 
 /** Fields of a table in the file, in the order of their declaration, with the names of Go's structure. */
@@ -36,9 +36,9 @@ const TABLE = [
 ] as const satisfies readonly (readonly [json: string, go: string, field: keyof MemoryTable])[];
 
 /**
- * Encodes the state like upstream with its default gates: version 1
- * (`pkg/kubelet/cm/memorymanager/state/checkpoint.go: MemoryManagerCheckpointV1`). If the state has memory of pods, even
- * none, the file has version 2, as upstream's with the gate `PodLevelResourceManagers`. Equal states give equal bytes.
+ * Encodes the state like upstream with its default gates: version 1 (`pkg/kubelet/cm/memorymanager/state/checkpoint.go:
+ * MemoryManagerCheckpointV1`). If the state has the field `pods`, even an empty one, the file has version 2, as
+ * upstream writes it with the gate `PodLevelResourceManagers`. Equal states give equal bytes.
  */
 export function encodeMemoryState(state: MemoryCheckpoint): string {
   const { policyName, nodes, assignments, pods: ofPods } = state;
@@ -62,8 +62,8 @@ export function encodeMemoryState(state: MemoryCheckpoint): string {
 
 /**
  * Decodes a state file of version 1 or 2 (gate PodLevelResourceManagers). A checksum of 0 is accepted, because older
- * kubelets wrote none.
- * @param podLevel gate `PodLevelResourceManagers`. If the gate is off, a file with memory of whole pods is refused
+ * kubelets wrote no checksum.
+ * @param podLevel gate `PodLevelResourceManagers`. If the gate is off, a file with memory of whole pods is rejected
  * @throws Error describing the problem
  */
 export function decodeMemoryState(text: string, podLevel = false): MemoryCheckpoint {
@@ -142,7 +142,7 @@ function readNodeIds(value: unknown, field: string): readonly number[] {
   return atMost(MAX_NODES, asList(value, field), field).map((id) => asCount(id, field));
 }
 
-/** @throws Error naming the field, if it has more elements */
+/** Returns a list that has at most `most` elements. @throws Error that names the field if the list has more */
 function atMost<T>(most: number, elements: readonly T[], field: string): readonly T[] {
   if (elements.length > most) throw new Error(`${field} must have at most ${most} elements, has ${elements.length}`);
   return elements;
@@ -227,7 +227,7 @@ function intsDump(numbers: readonly number[]): GoDump {
   );
 }
 
-/** Writes a map with its keys sorted as Go's, by the bytes of UTF-8. */
+/** Writes a map as JSON with its keys sorted by their UTF-8 bytes, as Go does. */
 function jsonMap<T>(map: ReadonlyMap<string, T>, value: (one: T) => string): string {
   const entries = [...map].sort(([a], [b]) => compareUtf8(a, b));
   return `{${entries.map(([key, one]) => `${goJson(key)}:${value(one)}`).join()}}`;

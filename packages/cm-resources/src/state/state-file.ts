@@ -8,7 +8,7 @@ export type StateFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove
 /** Maximum size of a state file: larger than any node's state, so a larger file was not written by a kubelet. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** A state file. Write requests during a running write share the next one. */
+/** A state file. Write requests that arrive during a write share the next write. */
 export class StateFile {
   readonly path: string;
   readonly #fs: StateFiles;
@@ -45,7 +45,7 @@ export class StateFile {
 
   async #after(before: Promise<void> | undefined): Promise<void> {
     await before?.catch(() => {});
-    // Changes from here on need another write.
+    // The content is read now, so changes from here on need another write.
     this.#underWay = this.#next;
     this.#next = undefined;
     try {

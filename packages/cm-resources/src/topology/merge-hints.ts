@@ -5,7 +5,7 @@ import { isNarrower, maskOf, type NumaMask, nodeCount, nodesOf } from './numa-ma
 export type CompareMasks = (a: NumaMask, b: NumaMask) => NumaMask;
 
 interface MaskHint {
-  /** `undefined` means any nodes. */
+  /** NUMA nodes of the hint; `undefined` means any nodes. */
   readonly mask: NumaMask | undefined;
   readonly preferred: boolean;
 }
@@ -17,7 +17,7 @@ interface MergedHint {
 
 /** A combination of one hint of each resource so far. */
 interface Combination extends MergedHint {
-  /** Mask of the first hint that has one: a preferred combination has only this mask. */
+  /** Mask of the first hint that has a mask. In a preferred combination, all masks equal this one. */
   readonly first: NumaMask | undefined;
 }
 
@@ -34,10 +34,11 @@ function withDefault(hints: readonly TopologyHint[] | undefined): readonly Topol
 }
 
 /**
- * Merges the hints of all resources: of all combinations of one hint per resource, whose nodes are those common to its
- * hints, the best one wins (`HintMerger`, `pkg/kubelet/cm/topologymanager/policy.go`). A combination is preferred if
+ * Merges the hints of all resources: considers all combinations of one hint per resource, intersects the nodes of each,
+ * and returns the best result (`HintMerger`, `pkg/kubelet/cm/topologymanager/policy.go`). A combination is preferred if
  * its hints are preferred and equal.
- * @param allNodes nodes of the machine; the result, not preferred, if no combination has common nodes
+ * @param allNodes all NUMA nodes of the machine. If no combination has common nodes, these are the result, which is
+ * then not preferred
  */
 export function mergeHints(
   allNodes: readonly number[],
@@ -55,7 +56,7 @@ export function mergeHints(
   return { nodes: nodesOf(mask), preferred };
 }
 
-/** Returns the mask with fewer nodes or, with equally many, lower ones. */
+/** Returns the mask with fewer nodes or, if both have equally many, the one with lower nodes. */
 export function narrowest(a: NumaMask, b: NumaMask): NumaMask {
   return isNarrower(a, b) ? a : b;
 }

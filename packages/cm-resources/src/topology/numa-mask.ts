@@ -20,7 +20,7 @@ export function nodeCount(mask: NumaMask): number {
   return count;
 }
 
-/** Returns whether a mask has fewer nodes than another or, with equally many, lower ones (`IsNarrowerThan`). */
+/** Reports whether `mask` has fewer nodes than `than` or, if both have equally many, lower nodes (`IsNarrowerThan`). */
 export function isNarrower(mask: NumaMask, than: NumaMask): boolean {
   const [count, other] = [nodeCount(mask), nodeCount(than)];
   return count === other ? mask < than : count < other;

@@ -1,16 +1,18 @@
 import { ContainerResourcesError } from '../errors.ts';
 
-/** Topology manager policies of 1.36. */
+/** Names of the topology manager policies of Kubernetes 1.36. */
 export type TopologyPolicyName = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
 
-/** Whether the containers of a pod are aligned one by one or together. */
+/** Unit of alignment: each container for itself, or all containers of a pod together. */
 export type TopologyScope = 'container' | 'pod';
 
 /** Parsed `topologyManagerPolicyOptions`. */
 export interface TopologyOptions {
-  /** Of sets of equally many nodes, those with the shortest average distance are preferred. */
+  /** Whether, among sets of equally many NUMA nodes, the set with the shortest average distance is preferred. */
   readonly preferClosestNumaNodes: boolean;
-  /** Maximum number of NUMA nodes of a machine. The time of an admission grows exponentially with it. */
+  /**
+   * Maximum number of NUMA nodes of a machine. The time of an admission grows exponentially with the number of nodes.
+   */
   readonly maxAllowableNumaNodes: number;
 }
 

@@ -5,7 +5,7 @@ import { type CompareMasks, hintLists, mergeHints, narrowest } from './merge-hin
 import { type NumaMask, nodeCount, nodesOf } from './numa-mask.ts';
 import type { TopologyOptions, TopologyPolicyName } from './topology-options.ts';
 
-/** Nodes from which a container or a pod gets its resources, and whether it may run. */
+/** Decision about a container or a pod: the NUMA nodes from which it gets its resources, and whether it is admitted. */
 interface Alignment {
   readonly affinity: TopologyHint;
   readonly admit: boolean;
@@ -47,7 +47,7 @@ export function topologyPolicy(
   };
 }
 
-/** Uses only preferred hints with one node, and those without nodes. */
+/** Decides as the policy `single-numa-node`: considers only preferred hints with one node, and hints without nodes. */
 function singleNode(ids: readonly number[], providers: readonly TopologyHints[]): Alignment {
   const lists = hintLists(providers).map((list) =>
     list.filter(({ nodes, preferred }) => preferred && (nodes === undefined || nodes.length === 1)),
@@ -58,8 +58,8 @@ function singleNode(ids: readonly number[], providers: readonly TopologyHints[])
 }
 
 /**
- * Of masks with equally many nodes, prefers the one with the shortest average distance between its nodes (`Closest`,
- * `numa_info.go`).
+ * Returns a comparison that, of masks with equally many nodes, prefers the mask with the shortest average distance
+ * between its nodes (`Closest`, `numa_info.go`).
  */
 function closest(nodes: readonly NumaNode[]): CompareMasks {
   const distances = new Map(nodes.map(({ id, distances: of }) => [id, of]));

@@ -10,9 +10,9 @@ import type { RestClient } from '../rest-client.ts';
 /** A `RestClient` of this or another version of the package. */
 export type ComplianceClient = Pick<RestClient, keyof RestClient>;
 
-/** The environment of the suite: a client of the server under test, and the clock of both. */
+/** The environment of the suite: a client of the server under test, and the clock that client and server use. */
 export interface ComplianceOptions {
-  /** A client with all permissions. */
+  /** The client of the server under test, with all permissions. */
   readonly client: ComplianceClient;
   readonly clock: Clock;
   readonly random: Random;
@@ -20,27 +20,29 @@ export interface ComplianceOptions {
   readonly pause: (ms: number) => Promise<void>;
   /** Namespace of the objects, which is created if it does not exist. Default: `kube-client-compliance`. */
   readonly namespace?: string;
-  /** First and longest back-off of the reflectors, in milliseconds. Default: the reflector's defaults. */
+  /** The first and also the longest back-off of the reflectors, in milliseconds. Default: the reflector's defaults. */
   readonly backOffMs?: number;
-  /**
-   * Breaks all connections of the client. If absent, the cases that need it are skipped; the same holds for the next
-   * two functions.
-   */
+  /** Breaks all connections of the client. If unset, cases that need `cutConnections` are skipped. */
   readonly cutConnections?: () => Promise<void> | void;
-  /** Makes the server forget its history, so that all earlier versions are expired. */
+  /**
+   * Makes the server forget its history, so that all earlier resource versions are expired. If unset, cases that need
+   * `compact` are skipped.
+   */
   readonly compact?: () => Promise<void> | void;
-  /** Makes the server lose all its data including the resource versions. */
+  /**
+   * Makes the server lose all its data including the resource versions. If unset, cases that need `wipe` are skipped.
+   */
   readonly wipe?: () => Promise<void> | void;
 }
 
-/** One case, for any test runner. */
+/** One test case, which any test runner can run. */
 export interface ComplianceCase {
   readonly name: string;
-  /** @param skip skips the case; must throw @throws if client or server behave wrongly */
+  /** @param skip called by the case to skip itself; must throw @throws if client or server behave wrongly */
   run(skip: (reason: string) => never): Promise<void>;
 }
 
-/** The tools of one case. */
+/** Helpers for one compliance case. Disposing them ends the reflectors and deletes the case's config maps. */
 export class Harness implements AsyncDisposable {
   readonly options: ComplianceOptions;
   readonly client: ComplianceClient;
@@ -98,7 +100,7 @@ export class Harness implements AsyncDisposable {
     assert.fail(`it does not come true: ${what}`);
   }
 
-  /** Returns the error of a request that must fail. */
+  /** Waits for a request that must fail with `code`, and returns the error. */
   async refused(code: KubeErrorCode, request: Promise<unknown>): Promise<KubeError> {
     const error = await request.then(
       () => assert.fail(`expected ${code}, but it succeeded`),

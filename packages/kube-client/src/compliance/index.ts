@@ -5,8 +5,8 @@ import { requestCases } from './requests.ts';
 export type { ComplianceCase, ComplianceClient, ComplianceOptions } from './harness.ts';
 
 /**
- * The cases that this client and any API server must pass together: the same for a fake one and a real one. Each makes its
- * objects in one namespace, under names that begin with `name`, and takes them away.
+ * Returns the cases that this client and any API server, fake or real, must pass together. Each case creates its
+ * objects in one namespace, with names that begin with `name`, and deletes them at its end.
  */
 export function kubeClientCompliance(name: string, options: () => ComplianceOptions): readonly ComplianceCase[] {
   return [...requestCases, ...reflectorCases].map(([title, examine], i) => ({

@@ -1,10 +1,9 @@
 // Compares the CPU cost of a request to the API server: kube-client with TLS, credentials, deadline, rate limit and
-// metrics, and node:http2 alone with the same headers and bodies. Both convert the bodies to and from JSON. The server is a
-// process of its own, and its CPU time is not counted.
-// Usage: node --conditions=@node-agent/source [V8 flags] tools/bench/src/api-request/main.mjs [ROUNDS [PARALLEL]]
-//   ROUNDS    rounds of each client, in turn. Default: 5
-//   PARALLEL  requests in progress at a time. Default: 4
-// The kubelet's flags are --max-semi-space-size=4 --no-maglev --no-turbofan.
+// metrics, and a client of plain node:http2 with the same headers and bodies. Both clients convert the bodies to and
+// from JSON. The server runs in a separate process, so its CPU time is not counted. Usage: node
+// --conditions=@node-agent/source [V8 flags] tools/bench/src/api-request/main.mjs [ROUNDS [PARALLEL]] ROUNDS rounds of
+// each client, in turn. Default: 5 PARALLEL requests in progress at a time. Default: 4 The kubelet's flags are
+// --max-semi-space-size=4 --no-maglev --no-turbofan.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:http2';
@@ -16,7 +15,10 @@ import { MetricsRegistry } from '../../../../packages/telemetry/src/index.ts';
 const ROUNDS = Number(process.argv[2] ?? 5);
 const PARALLEL = Number(process.argv[3] ?? 4);
 const REQUESTS = 400;
-/** Requests of each kind before the first round: the kinds share most of the code, which V8 compiles step by step. */
+/**
+ * Number of requests of each kind before the first round. The requests warm up the code that all kinds share, which V8
+ * compiles step by step.
+ */
 const WARM_UP = 1_000;
 
 const pod = podWithStatus();
@@ -92,7 +94,10 @@ function median(values) {
   return values.toSorted((a, b) => a - b)[values.length >> 1];
 }
 
-/** A client without anything that a request can do without. */
+/**
+ * Returns the minimal client for comparison: it sends only the headers that a request needs, without deadline, rate
+ * limit or metrics.
+ */
 async function rawClient(url) {
   const { cert, key } = await pki.issue('raw');
   const session = connect(url, { ca: pki.ca, cert, key });
@@ -120,7 +125,7 @@ async function rawClient(url) {
 
 async function startServer() {
   const { cert, key } = await pki.issue('server');
-  // Without the flags of this process: the server should answer as fast as it can.
+  // The server does not inherit this process's V8 flags, so that it responds as fast as possible.
   const server = fork(fileURLToPath(new URL('server.mjs', import.meta.url)), { execArgv: [] });
   server.send({ cert, key, answer });
   const [port] = await once(server, 'message');
@@ -136,7 +141,7 @@ async function connectionTo(url) {
   };
 }
 
-/** A running pod with two containers, as the API server returns it. */
+/** Returns a running pod with two containers, as the API server returns it. */
 function podWithStatus() {
   const names = ['web', 'proxy'];
   const time = '2026-11-23T10:00:00Z';

@@ -1,5 +1,5 @@
-// An API server for main.mjs in a process of its own: HTTP/2 over TLS, and the same response to every request.
-// Its first message has certificate, key and response; its own message is the port.
+// An API server for main.mjs in a process of its own: HTTP/2 over TLS, and the same response to every request. The
+// first message that it receives contains certificate, key and response; the message that it sends is its port.
 import { createSecureServer } from 'node:http2';
 
 process.once('message', ({ cert, key, answer }) => {

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 const exec = promisify(execFile);
 
 /**
- * Mounts that belong to no pod: bind mounts of a directory on a tmpfs. They are private, so that they appear in no other
- * mount namespace.
+ * Mounts that belong to no pod: bind mounts of a directory on a tmpfs. The mounts are private, so that they appear in
+ * no other mount namespace.
  */
 export class ExtraMounts implements AsyncDisposable {
   readonly #directory: string;
@@ -37,7 +37,7 @@ export class ExtraMounts implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A lazy unmount of the tmpfs removes the mounts on it with it.
+    // A lazy unmount of the tmpfs also removes the mounts below the tmpfs.
     await exec('umount', ['--lazy', this.#directory]);
   }
 }

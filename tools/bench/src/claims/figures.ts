@@ -5,13 +5,16 @@ import { renderTable } from '../table.ts';
 import { ratioMeetsTarget, verdict } from '../target.ts';
 import type { ClaimsTurn } from './turn.ts';
 
-/** A measured value of both kubelets: the median of each kubelet's turns. */
+/** A measured value of both kubelets: for each kubelet, the median of its turns. */
 export interface ClaimsFigure {
   readonly name: string;
   readonly unit: string;
   readonly go: number | undefined;
   readonly ours: number;
-  /** Median of the ratios of turns that were taken side by side; undefined without a Go kubelet, and for counts. */
+  /**
+   * Median of the ratios of this kubelet's turns to the Go kubelet's neighbouring turns. Undefined without a Go
+   * kubelet, and for counts.
+   */
   readonly ratio: number | undefined;
   /** Greatest ratio that meets the target. */
   readonly target: number | undefined;
@@ -72,7 +75,7 @@ export function claimsFigures(turns: SideBySide<ClaimsTurn>): readonly ClaimsFig
   });
 }
 
-/** Returns a row for each RPC that a kubelet called during the start or the deletion. */
+/** Returns a row of call counts for each RPC that a kubelet called during the start or the deletion. */
 function callRows({ ours, go }: SideBySide<ClaimsTurn>): readonly Row[] {
   return (['startCalls', 'endCalls'] as const).flatMap((part) => {
     const rpcs = [...new Set([...ours, ...go].flatMap((turn) => Object.keys(turn[part])))].sort();

@@ -8,7 +8,10 @@ export interface ClaimsBenchOptions extends SideBySideOptions {
   readonly pods: number;
   /** Number of additional mounts on the node, which belong to no pod. */
   readonly mounts: number;
-  /** Seconds at rest for each measurement of CPU time; 0 skips both. */
+  /**
+   * Duration in seconds of each measurement at rest: with the pods, and with the additional mounts as well. 0 skips
+   * both.
+   */
   readonly seconds: number;
   readonly json: boolean;
   readonly help: boolean;

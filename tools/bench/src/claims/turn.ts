@@ -20,7 +20,7 @@ import type { ClaimsBenchOptions } from './options.ts';
 
 /** Resources of a kubelet at rest. */
 interface Rest {
-  /** Share of one CPU, including the kubelet's child processes. */
+  /** Share of one CPU that the kubelet and its child processes used. */
   readonly cpuShare: number;
   readonly rssBytes: number;
 }
@@ -33,16 +33,16 @@ export interface ClaimsTurn {
   readonly startCpuSeconds: number;
   /** CPU seconds of the whole machine until all pods were Ready. */
   readonly machineSeconds: number;
-  /** Calls of the driver from the creation of the pods until all were Ready. */
+  /** Numbers of RPCs that the CSI driver received from the creation of the pods until all were Ready. */
   readonly startCalls: CallCounts;
   /** Usage at rest: first with the pods only, then with the additional mounts as well; undefined if not measured. */
   readonly rest: { readonly pods: Rest; readonly mounts: Rest } | undefined;
   /** Time in ms from the first deletion until all pods' objects were gone. */
   readonly goneMs: number;
-  /** Time in ms from the first deletion until the mounts were those before the creation of the pods. */
+  /** Time in ms from the first deletion until all mounts of the pods were gone again. */
   readonly unmountedMs: number;
   readonly endCpuSeconds: number;
-  /** Calls of the driver from the first deletion until the mounts were gone. */
+  /** Numbers of RPCs that the CSI driver received from the first deletion until the mounts were gone. */
   readonly endCalls: CallCounts;
 }
 
@@ -173,8 +173,8 @@ async function atRest(
 }
 
 /**
- * Returns the mount points below the directory of a turn, and the directories of staged volumes below the kubelet's root
- * directory.
+ * Returns the mount points below the directory of a turn, and the directories of staged volumes below the kubelet's
+ * root directory: what a deletion has not cleaned up yet.
  */
 async function leftIn(directory: string, rootDirectory: string): Promise<readonly string[]> {
   const staged = join(rootDirectory, 'plugins/kubernetes.io/csi', DRIVER);

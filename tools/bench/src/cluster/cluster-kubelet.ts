@@ -12,12 +12,12 @@ export interface ClusterKubeletOptions {
   /** Path of the kubelet. A file that ends in `.js` is run with Node. */
   readonly program: string;
   readonly nodeName: string;
-  /** Path of the kubeconfig. If absent, the kubelet runs without an API server. */
+  /** Path of the kubeconfig. Without a kubeconfig, the kubelet runs without an API server. */
   readonly kubeconfig?: string;
   readonly endpoint: string;
   /** Directory for all files of the kubelet. */
   readonly directory: string;
-  /** Parent cgroup of the pods' cgroups. If absent, the kubelet manages no cgroups. */
+  /** Parent cgroup of the pods' cgroups. Without a parent cgroup, the kubelet manages no cgroups. */
   readonly cgroupRoot?: string | undefined;
   /** Directory for a CPU profile that is written when the kubelet exits; only for a JavaScript program. */
   readonly profiles?: string | undefined;
@@ -136,7 +136,9 @@ export class ClusterKubelet {
     return this.#child?.channel != null;
   }
 
-  /** Sends a message to the preloaded module. Resolves with its answer. @throws Error if the process exits */
+  /**
+   * Sends a message to the preloaded module. Resolves with the module's response. @throws Error if the process exits
+   */
   async ask(message: object): Promise<unknown> {
     const child = this.#child;
     if (child?.connected !== true) throw new Error(`kubelet exited\n${await this.logTail()}`);

@@ -7,7 +7,7 @@ import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 /** Namespace of the pods. */
 const NAMESPACE = 'default';
 
-/** Command of each pod's container. It exits immediately on SIGTERM. */
+/** Command of each pod's container. The command exits immediately on SIGTERM. */
 export const POD_COMMAND: readonly string[] = ['sh', '-c', 'trap "exit 0" TERM; sleep infinity & wait'];
 
 /** Spec of a pod that runs until it is stopped. */
@@ -18,8 +18,8 @@ export const PLAIN: PodSpec = {
 };
 
 /**
- * Pods of one node. They are created, changed and deleted through the API, and all times are those of this program's
- * watch.
+ * Pods of one node. The pods are created, changed and deleted through the API. All times are the times at which this
+ * program's watch delivered the change.
  */
 export class ClusterPods {
   readonly #client: KubeClients['requests'];
@@ -79,7 +79,7 @@ export class ClusterPods {
     return this.#seen(name, (pod) => conditionHolds(pod, 'Ready'));
   }
 
-  /** Resolves with whether the pod became Ready; false if the pod was rejected or failed. */
+  /** Waits until the pod becomes Ready, or is rejected or fails. Resolves with whether the pod became Ready. */
   async becomesReady(name: string): Promise<boolean> {
     await this.#seen(name, (pod) => conditionHolds(pod, 'Ready') || pod?.status?.phase === 'Failed');
     return this.phase(name) !== 'Failed';
@@ -149,7 +149,7 @@ interface Conditioned {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-/** Returns whether a condition of a pod or node is True. */
+/** Reports whether the condition `type` of a pod or node is True. */
 export function conditionHolds(object: Conditioned | undefined, type: string): boolean {
   return (
     object?.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false

@@ -13,7 +13,7 @@ export interface Turn {
   readonly deletionMs: readonly number[];
   /** Time from the kill of a container's process until the API showed the restarted container running. */
   readonly restartMs: readonly number[];
-  /** Share of one CPU at rest. */
+  /** Share of one CPU that the kubelet used at rest. */
   readonly idleCpuShare: number;
   readonly emptyRssBytes: number;
   readonly rssBytes: number;
@@ -48,14 +48,14 @@ export interface ClusterFigure {
   readonly bare: number | undefined;
   readonly go: number | undefined;
   readonly ours: number;
-  /** Median of the ratios of turns that were taken side by side. */
+  /** Median of the ratios of this kubelet's turns to the Go kubelet's neighbouring turns. */
   readonly ratio: number | undefined;
   readonly target: number | undefined;
 }
 
 const MIB = 2 ** 20;
 
-/** Values of a turn, with the maximum ratio that is the target. */
+/** Values that are computed from a turn. `target` is the greatest ratio to the Go kubelet that meets the target. */
 const FIGURES: readonly (readonly [name: string, unit: string, of: (turn: Turn) => number, target?: number])[] = [
   ['batch, until all pods are ready', 's', batchSeconds, 0.65],
   ['batch, median pod', 's', medianSeconds, 0.4],
@@ -74,7 +74,7 @@ const FIGURES: readonly (readonly [name: string, unit: string, of: (turn: Turn) 
   ['RSS growth after annotation changes', 'MiB', ({ changes }) => (changes?.grownBytes ?? Number.NaN) / MIB],
 ];
 
-/** Values that exist for the bare runtime, too. */
+/** For each value of {@link FIGURES} that exists for the bare runtime too, the function that computes it. */
 const BARE_FIGURES: ReadonlyMap<(turn: Turn) => number, (bare: Bare) => number> = new Map([
   [batchSeconds, batchSeconds],
   [medianSeconds, medianSeconds],

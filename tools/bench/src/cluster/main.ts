@@ -49,7 +49,7 @@ interface Results {
 
 /** Programs and subnets for all measurements. */
 interface Machine {
-  /** Programs of the runtime. If absent, the runtime is in memory. */
+  /** Programs of the runtime. If `undefined`, a runtime in memory is used. */
   readonly binaries: ContainerdBinaries | undefined;
   /** Path of the Go kubelet, if it is measured, too. */
   readonly upstream: string | undefined;

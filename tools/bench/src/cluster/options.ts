@@ -17,15 +17,15 @@ export interface ClusterBenchOptions {
   /** Number of turns per kubelet. */
   readonly rounds: number;
   /**
-   * Whether the runtime is in memory and costs almost nothing. Then containers cannot be killed, and the runtime is not
-   * measured separately.
+   * Whether the runtime is in memory and costs almost nothing. With the runtime in memory, containers cannot be killed,
+   * and the runtime is not measured separately.
    */
   readonly fakeRuntime: boolean;
   /** Whether pods run without cgroups of their own with both kubelets. */
   readonly withoutCgroups: boolean;
   /** Whether only this repository's kubelet is measured. */
   readonly alone: boolean;
-  /** Directory for CPU profiles of this repository's kubelet. If absent, none are written. */
+  /** Directory for CPU profiles of this repository's kubelet. If `undefined`, no profiles are written. */
   readonly profiles: string | undefined;
   readonly json: boolean;
   readonly help: boolean;

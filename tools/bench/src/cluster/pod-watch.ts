@@ -20,7 +20,7 @@ export class PodWatch {
     return this.#newest;
   }
 
-  /** Changes per second since {@link count}, between the first and the last of them. */
+  /** Changes per second since {@link count}, over the time between the first and the last change. */
   get perSecond(): number {
     return ((this.#changes - 1) * 1000) / (this.#lastMs - this.#firstMs);
   }

@@ -52,7 +52,7 @@ export function functionMs(
     for (let id: number | undefined = sample; id !== undefined; id = parents.get(id)) {
       found.add(byId.get(id)?.callFrame.functionName ?? '');
     }
-    // A sample lasts until the next one.
+    // The time until the next sample is the duration of this sample.
     for (const name of found) {
       const sum = sums.get(name);
       if (sum !== undefined) sums.set(name, sum + (timeDeltas[index + 1] ?? 0) / 1000);

@@ -2,20 +2,20 @@
 export interface Storm {
   /** Changes per second that arrived on a watch. */
   readonly perSecond: number;
-  /** Share of one CPU during the changes. */
+  /** Share of one CPU that the kubelet used during the changes. */
   readonly cpuShare: number;
   readonly beforeRssBytes: number;
-  /** RSS after each third of the time. */
+  /** The kubelet's RSS after each third of the time during which the pod changed. */
   readonly thirdsRssBytes: readonly number[];
   /** RSS after the kubelet has settled. */
   readonly settledRssBytes: number;
-  /** Time from the last change until the kubelet's pod list contained it. */
+  /** Time from the last change until the kubelet's pod list contained the change. */
   readonly listedAfterMs: number;
-  /** Time from the last change until the pod's volume contained it. */
+  /** Time from the last change until the pod's volume contained the change. */
   readonly writtenAfterMs: number;
 }
 
-/** Value of a storm; `meets` is undefined if the value has no target. */
+/** Measured value of a storm of changes, for both kubelets; `meets` is undefined if the value has no target. */
 export interface StormFigure {
   readonly name: string;
   readonly unit: string;
@@ -35,8 +35,8 @@ type Row = readonly [
 ];
 
 /**
- * Allowed growth: V8's young generation at its full size, which it reaches once and keeps (three semi-spaces of 4 MiB),
- * and the compiled code of hot functions.
+ * Allowed growth of the RSS, in MiB: V8's young generation at its full size, which it reaches once and keeps (three
+ * semi-spaces of 4 MiB), and the compiled code of hot functions.
  */
 const SETTLED_GROWTH_MIB = 20;
 

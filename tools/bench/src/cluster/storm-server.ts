@@ -1,5 +1,5 @@
-// API server in memory, over HTTP, that changes one pod's annotation at a given rate on request. It is a child process,
-// so that its CPU time is not counted for the measured processes.
+// API server in memory, over HTTP, that changes one pod's annotation at a given rate on request. The server is a child
+// process, so that its CPU time is not counted for the measured processes.
 import { systemClock, systemRandom } from '@node-agent/async';
 import { FakeApiServer, FakeApiServerHttp } from '@node-agent/fake-apiserver';
 
@@ -13,7 +13,7 @@ export interface StormOrder {
   readonly seconds: number;
 }
 
-/** Messages of the server: its URL, and the number of changes when it has made them. */
+/** Messages that the server sends: its URL when it listens, and the number of changes when all are made. */
 export type StormNews = { readonly url: string } | { readonly made: number };
 
 const TICK_MS = 1;

@@ -60,7 +60,7 @@ export async function measureStorm(plan: StormPlan, signal: AbortSignal): Promis
   const kubelet = new ClusterKubelet({
     ...{ program, nodeName, kubeconfig, endpoint: side.endpoint, profiles },
     directory: join(directory, 'k'),
-    // The API server in memory supports only JSON.
+    // The kubelet must use JSON, because the API server in memory does not support protobuf.
     configuration: { readOnlyPort, contentType: 'application/json' },
   });
   const clients = stack.use(
@@ -165,7 +165,7 @@ async function after(
   return performance.now() - startMs;
 }
 
-/** Returns the annotation in the kubelet's own pod list. */
+/** Returns the value of the annotation in the kubelet's page `/pods`. */
 async function listed(port: number): Promise<string | undefined> {
   const response = await fetch(`http://127.0.0.1:${port}/pods`);
   const { items } = (await response.json()) as { readonly items: readonly Pod[] };
@@ -194,7 +194,8 @@ function stormyPod(nodeName: string): Pod {
 }
 
 /**
- * Waits for the server's next message of a kind. @throws Error if the server exits; AbortError if the signal is aborted
+ * Waits for the server's next message that contains the field `kind`. @throws Error if the server exits; AbortError if
+ * the signal is aborted
  */
 async function newsOf<K extends 'url' | 'made'>(
   server: ChildProcess,

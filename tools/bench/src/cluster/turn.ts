@@ -16,7 +16,7 @@ import type { ClusterBenchOptions } from './options.ts';
 export interface TurnPlan {
   readonly options: ClusterBenchOptions;
   readonly controlPlane: ControlPlane;
-  /** Programs of the runtime. If absent, the runtime is in memory. */
+  /** Programs of the runtime. If `undefined`, a runtime in memory is used. */
   readonly binaries: ContainerdBinaries | undefined;
   readonly program: string;
   readonly nodeName: string;
@@ -72,7 +72,7 @@ async function measure(
   const machineBefore = await machineCpuSeconds();
   const startMs = performance.now();
   const ready = Promise.all(names.map((name) => pods.ready(name)));
-  // A rejection is reported by the later `await`, or by the first failed creation.
+  // Prevents an unhandled rejection. The failure is reported by the later `await`, or by the first failed creation.
   ready.catch(() => {});
   await Promise.all(names.map((name) => pods.create(name)));
   const batchReadyMs = (await ready).map((atMs) => atMs - startMs);

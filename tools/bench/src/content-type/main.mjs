@@ -1,10 +1,9 @@
-// Compares the CPU cost of a pod as JSON and as protobuf (`contentType`), in both directions. The decision that rests on
-// it is docs/decisions/0013-json-to-the-api-server.md.
-// Usage: node [V8 flags] tools/bench/src/content-type/main.mjs MODULES POD
-//   MODULES  directory with k8s.io/api@VERSION and k8s.io/apimachinery@VERSION, such as $(go env GOMODCACHE)
-//   POD      JSON of a pod: kubectl get pod NAME -o json --show-managed-fields
-// The kubelet's flags are --no-maglev --no-turbofan. Conversions between the two shapes (times, quantities, inlined
-// messages) are not counted, which favours protobuf.
+// Compares the CPU cost of a pod as JSON and as protobuf (`contentType`), in both directions. The result is the reason
+// for docs/decisions/0013-json-to-the-api-server.md. Usage: node [V8 flags] tools/bench/src/content-type/main.mjs
+// MODULES POD MODULES directory with k8s.io/api@VERSION and k8s.io/apimachinery@VERSION, such as $(go env GOMODCACHE)
+// POD JSON of a pod: kubectl get pod NAME -o json --show-managed-fields The kubelet's flags are --no-maglev
+// --no-turbofan. The cost of converting between protobuf messages and API objects (times, quantities, inlined messages)
+// is not counted, which favours protobuf.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -56,7 +55,7 @@ function measure(name, call) {
   console.log(`${name.padEnd(52)} ${Math.min(...costs).toFixed(1)} µs of CPU`);
 }
 
-/** Converts JSON into the shape of a message. */
+/** Converts a parsed JSON object into a protobuf message of `type`. */
 function toMessage(type, value) {
   const result = {};
   for (const field of type.fieldsArray) {
@@ -95,7 +94,7 @@ function mapValues(map, convert) {
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, convert(value)]));
 }
 
-/** Decodes a message with a table per type: what a generated lean decoder does for each field. */
+/** Decodes a message by the field table of its type. Per field, this does the same as a lean generated decoder. */
 function decode(type, reader, end) {
   const result = {};
   while (reader.pos < end) {

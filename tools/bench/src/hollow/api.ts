@@ -13,7 +13,10 @@ export interface HollowApi extends AsyncDisposable {
   readonly adminKubeconfig: string;
   /** Additional arguments for hollow-node. */
   readonly hollowArguments: readonly string[];
-  /** Returns the processes whose CPU time is measured. */
+  /**
+   * Returns the processes of the control plane whose CPU time is measured. Returns an empty list for the API server in
+   * memory.
+   */
   pids(): Promise<readonly number[]>;
 }
 
@@ -23,7 +26,7 @@ type ApiOptions = Pick<HollowBenchOptions, 'memoryApi' | 'withoutScheduler'>;
 /** Starts API servers, each with its data in a directory of its own below `directory`. */
 export type StartApi = (directory: string) => Promise<HollowApi>;
 
-/** Finds the programs. @throws Error if there are none */
+/** Finds the programs of the control plane. @throws Error if they cannot be found or built */
 export async function hollowApis(options: ApiOptions, say: (text: string) => void): Promise<StartApi> {
   if (options.memoryApi) return startMemoryApi;
   const found = await findControlPlane({ say });
@@ -31,7 +34,10 @@ export async function hollowApis(options: ApiOptions, say: (text: string) => voi
   return (directory) => startControlPlane(found.binaries, directory, options);
 }
 
-/** Allows more concurrent requests than by default, because all clients and servers are on this one machine. */
+/**
+ * Arguments of the control plane. The arguments allow more concurrent requests than the defaults do, because all
+ * clients and servers are on this one machine.
+ */
 const LARGE_CLUSTER: NonNullable<ControlPlaneOptions['extraArguments']> = {
   // The data are deleted after the run, and with fsync the etcds of one machine would wait for each other's writes.
   etcd: ['--unsafe-no-fsync', '--quota-backend-bytes=8589934592'],
@@ -40,7 +46,10 @@ const LARGE_CLUSTER: NonNullable<ControlPlaneOptions['extraArguments']> = {
   'kube-scheduler': ['--kube-api-qps=500', '--kube-api-burst=1000'],
 };
 const PROCESSES: readonly ProcessName[] = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
-/** The processes start slowly on a busy machine. */
+/**
+ * Time limit for the start of the control plane, in ms. The limit is long, because the processes start slowly on a busy
+ * machine.
+ */
 const START_TIMEOUT_MS = 300_000;
 
 async function startControlPlane(
@@ -69,7 +78,8 @@ async function startMemoryApi(directory: string): Promise<HollowApi> {
   const api = await MemoryApi.start(directory);
   return {
     adminKubeconfig: api.adminKubeconfig,
-    // Without TLS there is no client CA for the servers of the nodes.
+    // The servers of the nodes are off: the API server in memory has no TLS and no client CA to authenticate their
+    // clients with.
     hollowArguments: ['--port=0'],
     pids: async () => [],
     [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),

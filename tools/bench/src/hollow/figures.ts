@@ -18,7 +18,7 @@ export interface HollowFigures {
   readonly peakRssBytes: number;
   /** Share of one CPU that the control plane used at rest; `undefined` if it was not measured. */
   readonly controlPlaneShare: number | undefined;
-  /** Number of times that a node was Ready and then was not, in this step. */
+  /** Number of times in this step that a Ready node became not Ready. */
   readonly timesNotReady: number;
 }
 

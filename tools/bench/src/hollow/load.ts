@@ -12,7 +12,7 @@ export interface Load extends Disposable {
 const PODS_WAIT = { everyMs: 500, timeoutMs: 3_600_000 };
 const NAME = { namespace: 'default', name: 'load' };
 const LABELS = { app: NAME.name };
-/** Requests that create pods at a time. */
+/** Number of concurrent requests that create pods. */
 const WRITERS = 16;
 const SPEC: PodSpec = {
   containers: [{ name: 'main', image: 'registry.example/app:1', resources: { requests: { cpu: '10m' } } }],
@@ -47,7 +47,9 @@ export function deploymentLoad(client: RestClient): Load {
   };
 }
 
-/** Returns pods that are bound to the nodes when they are created, evenly. */
+/**
+ * Returns pods that are created with a node name, distributed evenly over the nodes, so that no scheduler is needed.
+ */
 export function boundLoad(client: RestClient, nodes: number): Load {
   const watch = new ReadyWatch(client, resources.pods);
   let next = 0;

@@ -22,7 +22,7 @@ async function main(argv: readonly string[]): Promise<number> {
         for await (const step of turn) figures.push(step);
       }
     } finally {
-      // If a step is too much for the machine, the steps before it are shown.
+      // If a step fails because it is too much for the machine, the results of the earlier steps are still printed.
       const all = { node: process.version, loadBefore, options, figures };
       process.stdout.write(options.json ? `${JSON.stringify(all, null, 2)}\n` : hollowTable(figures));
     }

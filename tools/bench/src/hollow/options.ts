@@ -3,7 +3,7 @@ import { numberOption } from '../number-option.ts';
 
 /** Options of a run. */
 export interface HollowBenchOptions {
-  /** Numbers of hollow nodes. Each gets a control plane of its own. */
+  /** Numbers of hollow nodes. Each number is measured with a new control plane. */
   readonly nodes: readonly number[];
   /** Numbers of pods on each node, in increasing order. */
   readonly pods: readonly number[];

@@ -34,7 +34,7 @@ export class ReadyWatch implements Disposable {
     return count;
   }
 
-  /** Number of times that an object was Ready and then was not. */
+  /** Number of times that a Ready object became not Ready. */
   get lost(): number {
     return this.#lost;
   }

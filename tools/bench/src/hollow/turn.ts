@@ -14,7 +14,7 @@ import { boundLoad, deploymentLoad, type Load } from './load.ts';
 import type { HollowBenchOptions } from './options.ts';
 import { ReadyWatch } from './ready-watch.ts';
 
-/** Built program. */
+/** Path of the built hollow-node program. */
 export const HOLLOW_NODE: string = fileURLToPath(new URL('../../../../apps/hollow-node/dist/main.js', import.meta.url));
 
 /** Settings of a turn. */
@@ -68,7 +68,7 @@ export async function* hollowTurn(
 
 interface Program extends AsyncDisposable {
   readonly pid: number;
-  /** @throws Error if the program has ended */
+  /** Returns true while the program runs. @throws Error if the program has exited */
   isRunning(): true;
 }
 
@@ -117,7 +117,7 @@ async function measureRest(
   seconds: number,
   signal: AbortSignal,
 ): Promise<Pick<HollowFigures, 'restShare' | 'rssBytes' | 'peakRssBytes' | 'controlPlaneShare'>> {
-  // Status writes that are still in progress belong to the start of the pods, not to the rest.
+  // Waits for status writes that are still in progress: they belong to the start of the pods, not to the time at rest.
   await sleep(5000, signal);
   const pids = await api.pids();
   const cpuOf = async (all: readonly number[]): Promise<number> =>

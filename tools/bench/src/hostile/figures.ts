@@ -33,8 +33,8 @@ export function hostileFigures(
 }
 
 /**
- * Returns undefined if a value is zero or negative. That is possible, because the values are differences to an earlier
- * measurement.
+ * Returns the ratio, or undefined if a value is zero or negative. A negative value is possible, because the values are
+ * differences to an earlier measurement.
  */
 function ratioOf(ours: number, go: number | undefined): number | undefined {
   if (go === undefined || !(go > 0) || !(ours > 0)) return undefined;

@@ -1,6 +1,6 @@
 import type { PodSpec } from '@node-agent/pod-spec';
 
-/** Kind of hostile pods. */
+/** Kind of attack on a kubelet, and the pods that perform it. */
 export interface HostileKind {
   readonly name: string;
   /** Number of pods at a time. */
@@ -13,8 +13,8 @@ export interface HostileKind {
 const FOREVER = 'trap "exit 0" TERM; while true; do sleep 1 & wait $!; done';
 
 /**
- * Makes a container do its harm in its first life. The second life starts when the kubelet has handled the end of the
- * first.
+ * Returns a script that does its harm in the container's first run. The pod becomes Ready in the second run, which
+ * starts when the kubelet has handled the end of the first.
  */
 const inFirstLife = (harm: string): string =>
   `if [ -e /e/second ]; then : > /e/ready; ${FOREVER}; fi; touch /e/second; ${harm}; exit 1`;

@@ -72,7 +72,10 @@ async function bear(
   };
 }
 
-/** Resolves with the promise's value, or with undefined after the timeout. */
+/**
+ * Waits for a promise, but not longer than the timeout. Resolves with the promise's value, or with undefined after the
+ * timeout.
+ */
 async function within<T>(timeoutMs: number, coming: Promise<T>): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => late.resolve(undefined), timeoutMs);

@@ -5,7 +5,10 @@ import { until } from '../waiting.ts';
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 const AUTOSCALERS = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
 const NAME = 'busy';
-/** Time limit in ms. It is long, because the controller ignores CPU metrics of pods that have just started. */
+/**
+ * Time limit in ms. The limit is long, because the autoscaler controller ignores CPU metrics of pods that have just
+ * started.
+ */
 const TIMEOUT_MS = 480_000;
 
 /** Result of autoscaling. */

@@ -173,7 +173,10 @@ async function checkedPages(
   return complaintsOf;
 }
 
-/** Returns the output of kubectl top when metrics-server has seen every pod twice. */
+/**
+ * Waits until kubectl top shows the node and all pods, for which metrics-server must have scraped each of them twice.
+ * Returns the output of kubectl top.
+ */
 async function kubectlTop(
   plane: ControlPlane,
   pods: number,

@@ -31,7 +31,7 @@ export async function aggregation(directory: string): Promise<Aggregation> {
   };
 }
 
-/** metrics-server on the loopback interface, to which the API server forwards `metrics.k8s.io`. */
+/** Process of metrics-server on the loopback interface. The API server forwards requests for `metrics.k8s.io` to it. */
 export class MetricsServer {
   readonly #child: Child;
   readonly #plane: ControlPlane;

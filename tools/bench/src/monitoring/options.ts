@@ -11,7 +11,7 @@ export interface MonitoringOptions {
   readonly intervalSeconds: number;
   /** Whether the Go kubelet's pages are not checked. */
   readonly alone: boolean;
-  /** Directory with the programs. If absent, the programs are searched in PATH, or built. */
+  /** Directory with the programs. If `undefined`, the programs are searched in PATH, or built. */
   readonly programs: string | undefined;
   readonly json: boolean;
   readonly help: boolean;

@@ -41,7 +41,7 @@ interface Targets {
 /** Reasons why Prometheus drops samples of a successful scrape. */
 const LEFT_OUT = ['sample_out_of_bounds', 'sample_duplicate_timestamp', 'sample_out_of_order', 'exceeded_sample_limit'];
 
-/** Prometheus that scrapes one node. */
+/** Prometheus process that scrapes the pages of one node. */
 export class Prometheus {
   readonly #child: Child;
   readonly #url: string;
@@ -62,7 +62,7 @@ export class Prometheus {
     const config = join(directory, 'prometheus.json');
     const tls = { insecure_skip_verify: true, cert_file: node.certFile, key_file: node.keyFile };
     const interval = `${intervalSeconds}s`;
-    // Prometheus's YAML parser accepts JSON.
+    // The configuration is written as JSON, which Prometheus's YAML parser accepts.
     const scrape_configs = PAGES.map((path) => ({
       ...{ job_name: path, metrics_path: path, scheme: 'https', tls_config: tls },
       static_configs: [{ targets: [node.address] }],

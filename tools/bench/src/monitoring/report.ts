@@ -36,7 +36,8 @@ export function problemsOf({
   promtool,
   complaints,
 }: Findings): readonly string[] {
-  // The first scrape happens at some point in the first interval; one more scrape may be missing at the edges.
+  // Two scrapes may be missing: the first one happens at some point in the first interval, and another one may be
+  // missing at the end.
   const least = Math.floor((minutes * 60) / intervalSeconds) - 2;
   return [
     ...pages.flatMap(({ path, scrapes, failed, samples, lastError }) => [

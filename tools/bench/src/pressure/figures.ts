@@ -20,15 +20,15 @@ export interface PressureOutcome {
 
 /** Outcomes of one kind in all turns of a kubelet. */
 interface PressureSummary {
-  /** Median of the times; undefined if at least half of the turns had no response. */
+  /** Median of the response times in ms. Undefined if at least half of the turns had no response. */
   readonly answerMs: number | undefined;
   /** Distinct orders in which pods were terminated. */
   readonly orders: readonly (readonly string[])[];
   /** Bystanders that were affected in any turn. */
   readonly suffered: readonly string[];
-  /** Maximum of all turns. */
+  /** Maximum number of OOM kills of all turns. */
   readonly oomKills: number;
-  /** Minimum of all turns. */
+  /** Minimum of the available memory or disk of all turns, in bytes. */
   readonly leastBytes: number;
 }
 
@@ -57,7 +57,7 @@ export function pressureFigures(ours: readonly PressureTurn[], go: readonly Pres
 function summary(kind: string, turns: readonly PressureTurn[]): PressureSummary | undefined {
   const outcomes = turns.flatMap((turn) => turn.get(kind) ?? []);
   if (outcomes.length === 0) return undefined;
-  // A missing response counts as an infinite time.
+  // The time of a turn without a response counts as infinite.
   const middle = median(outcomes.map(({ answerMs = Number.POSITIVE_INFINITY }) => answerMs));
   const orders = new Map(outcomes.map(({ order }) => [order.join(), order]));
   return {

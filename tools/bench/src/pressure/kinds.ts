@@ -5,7 +5,10 @@ export interface PressureKind {
   readonly name: string;
   /** Resource that becomes scarce: memory of all pods, or the disk with images, logs and volumes. */
   readonly runsOut: 'memory' | 'disk';
-  /** Command that the hostile pod repeats, with the counter `$i`. If absent, images on the node cause the pressure. */
+  /**
+   * Command that the hostile pod repeats, with the counter `$i`. Without a command, images on the node cause the
+   * pressure.
+   */
   readonly harm?: string;
 }
 

@@ -14,7 +14,10 @@ export class Notes {
     await writeFile(join(this.directory, `go-${name}`), '');
   }
 
-  /** Returns the pods that created a file of this kind, in order of its modification time, with that time. */
+  /**
+   * Returns the pods that created a file of this kind, each with the file's modification time, in the order of these
+   * times.
+   */
   async left(kind: 'term' | 'failed'): Promise<readonly (readonly [name: string, atMs: number])[]> {
     const files = (await readdir(this.directory)).filter((file) => file.startsWith(`${kind}-`));
     const notes = await Promise.all(

@@ -33,7 +33,7 @@ const DISK_MB = 900;
 const THRESHOLD_BYTES = 300 * MI;
 const BEGIN_TIMEOUT_MS = 180_000;
 const ANSWER_TIMEOUT_MS = 60_000;
-/** Time in ms during which further pods may be terminated. */
+/** Time in ms to wait after the first terminated pod, so that pods that are terminated afterwards are recorded too. */
 const AFTER_MS = 6000;
 const LOOK_MS = 10;
 const IMAGE_MB = 60;
@@ -115,7 +115,10 @@ export async function takePressureTurn(
 
 type Left = Readonly<Record<PressureKind['runsOut'], () => Promise<number>>>;
 
-/** Returns functions that read the available disk space and memory as kubelets compute them. */
+/**
+ * Returns functions that read the available disk space and memory. The functions compute the values as kubelets do for
+ * eviction thresholds.
+ */
 async function gauges(disk: LoopDisk, side: RuntimeSide): Promise<Left> {
   const hierarchy = await readHierarchy(nodeFileSystem);
   const [mount, usage, cache] =
@@ -205,7 +208,7 @@ class PressureRun {
     const { disk, side, directory } = this.#ports;
     const count = async (): Promise<number> => (await side.client.listImages({})).images.length;
     const ending = new AbortController();
-    // busybox requires its own file name.
+    // The copy keeps the name `busybox`, because busybox runs the applet that is named like its file.
     const program = join(directory, 'padded/busybox');
     await mkdir(join(directory, 'padded'), { recursive: true });
     const archive = join(directory, 'image.tar');
@@ -246,8 +249,8 @@ class PressureRun {
   }
 
   /**
-   * Waits for the kubelet's response to the pressure. @param first returns the wall clock time of the response, once
-   * there is one
+   * Waits for the kubelet's response (a terminated pod or a removed image) to the pressure. @param first returns the
+   * wall clock time of the response, once there is one
    */
   async #await(
     kind: PressureKind,

@@ -5,13 +5,16 @@ import { renderTable } from '../table.ts';
 import { verdict } from '../target.ts';
 import type { ProbesTurn } from './turn.ts';
 
-/** One value of both kubelets: the medians of their turns. */
+/** One value of both kubelets: for each kubelet, the median of its turns. */
 export interface ProbesFigure {
   readonly name: string;
   readonly unit: string;
   readonly go: number | undefined;
   readonly ours: number;
-  /** Median of the ratios of turns that were taken side by side; only if the target is a ratio. */
+  /**
+   * Median of the ratios of this kubelet's turns to the Go kubelet's neighbouring turns. Undefined if the target is not
+   * a ratio.
+   */
   readonly ratio: number | undefined;
   readonly target: Target | undefined;
 }

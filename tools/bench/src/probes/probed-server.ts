@@ -1,5 +1,5 @@
-// Server that answers all probes of a node and records their arrival. It is a child process, so that its CPU time is
-// not counted for the measured processes.
+// Server that responds to all probes of a node and records the arrival times. The server is a child process, so that
+// its CPU time is not counted for the measured processes.
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -14,8 +14,8 @@ const HEADERS = { 'content-type': 'text/plain', 'content-length': ANSWER.length 
 
 async function main(): Promise<void> {
   const arrivals = new Map<string, number[]>();
-  // A probe arrives when its connection is accepted: the time until the server has read the request is not the
-  // kubelet's.
+  // The arrival time of a probe is the time at which its connection was accepted: the kubelet does not cause the delay
+  // until the server has read the request.
   const connectedMs = new WeakMap<object, number>();
   const note = ({ socket, url = '' }: IncomingMessage): void => {
     const atMs = connectedMs.get(socket) ?? performance.now();

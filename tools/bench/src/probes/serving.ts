@@ -2,18 +2,21 @@ import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** `/proc/uptime` is truncated to hundredths of a second; the mean error is half of that. */
+/** Mean error of a time in `/proc/uptime`, in ms: half of a hundredth of a second, to which the times are truncated. */
 const HALF_A_HUNDREDTH_MS = 5;
 
-/** Returns the machine's uptime in ms at which a container logged that it serves; undefined if it has not. */
+/**
+ * Returns the machine's uptime in ms at which a container started to serve, from its log. Undefined if the log does not
+ * contain that line.
+ */
 export function servesAtUptimeMs(log: string): number | undefined {
   const seconds = / serves (\d+\.\d\d)$/m.exec(log)?.[1];
   return seconds === undefined ? undefined : Number(seconds) * 1_000 + HALF_A_HUNDREDTH_MS;
 }
 
 /**
- * Returns the difference between `performance.now()` and the machine's uptime, in ms. It is measured at a moment at
- * which the uptime changes.
+ * Returns the difference between `performance.now()` and the machine's uptime, in ms. The difference is measured at the
+ * moment when `/proc/uptime` changes, so that its truncation does not matter.
  */
 export function uptimeOffsetMs(): number {
   const read = (): string => readFileSync('/proc/uptime', 'utf8').split(' ')[0] ?? '';

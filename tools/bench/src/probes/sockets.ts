@@ -1,13 +1,13 @@
 /**
- * Numbers of TIME_WAIT sockets between clients and a server on the same machine. The side that closes first has the
- * socket.
+ * Numbers of TIME_WAIT sockets between clients and a server on the same machine. The side that closes a connection
+ * first keeps its socket in TIME_WAIT.
  */
 export interface TimeWaits {
   readonly client: number;
   readonly server: number;
 }
 
-/** State number in hexadecimal (`include/net/tcp_states.h` of the kernel). */
+/** Number of the state TIME_WAIT in hexadecimal (`include/net/tcp_states.h` of the kernel). */
 const TIME_WAIT = '06';
 
 /** Counts the TIME_WAIT sockets of a server's port in `/proc/net/tcp`. */

@@ -12,15 +12,15 @@ import { type TimeWaits, timeWaits } from './sockets.ts';
 
 /** Resources that a kubelet used during a measurement. */
 interface Used {
-  /** Share of one CPU. */
+  /** Share of one CPU that the kubelet used. */
   readonly cpuShare: number;
-  /** Median of samples that are taken every second. */
+  /** Median of the kubelet's RSS, sampled every second. */
   readonly rssBytes: number;
 }
 
 /** Results of one turn of a kubelet. */
 export interface ProbesTurn {
-  /** Usage with the same number of pods without probes. */
+  /** Usage with the same number of pods, but without probes. */
   readonly rest: Used;
   readonly probing: Used & {
     readonly came: number;
@@ -34,9 +34,9 @@ export interface ProbesTurn {
 
 /** Times in ms from the moment at which a pod's container serves until the API shows the pod Ready. */
 interface ReadyAfterServing {
-  /** Times if all pods are created at once, so that the machine is saturated. */
+  /** Times for pods that are created all at once, so that the machine is saturated. */
   readonly atOnceMs: readonly number[];
-  /** Times if pods are created {@link PACE_MS} apart. */
+  /** Times for pods that are created {@link PACE_MS} apart. */
   readonly pacedMs: readonly number[];
 }
 
@@ -127,7 +127,9 @@ async function withPods<T>(
   return result;
 }
 
-/** Restarts the kubelet, so that memory used earlier does not count, and waits until it has settled. */
+/**
+ * Restarts the kubelet, so that memory that the kubelet used earlier does not count, and waits until it has settled.
+ */
 async function settle(node: BenchNode, signal: AbortSignal): Promise<void> {
   await node.kubelet.stop();
   await node.kubelet.start();

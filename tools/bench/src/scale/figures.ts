@@ -6,7 +6,9 @@ import type { ScaleTurn, SizeSample } from './turn.ts';
 const MIB = 2 ** 20;
 const KIB = 2 ** 10;
 
-/** Maximum growth of a value per pod from the smallest to the largest number of pods. */
+/**
+ * Greatest allowed factor by which the cost of one operation may grow from the smallest to the largest number of pods.
+ */
 const MOST_GROWTH = 1.2;
 const MOST_HOLD_MS = 50;
 const MOST_BYTES_PER_POD = 100 * KIB;
@@ -46,9 +48,9 @@ const FINISHED: readonly (readonly [heading: string, of: (sample: FinishedSample
 export interface ScaleTables {
   readonly sizes: readonly Readonly<Record<string, number>>[];
   readonly finished: Readonly<Record<string, number>> | undefined;
-  /** Bytes per pod from the smallest to the largest number of pods. */
+  /** Growth of the RSS per pod in bytes, from the smallest to the largest number of pods. */
   readonly bytesPerPod: number;
-  /** Targets that were missed, as sentences. They apply to this repository's kubelet. */
+  /** Sentences that describe the missed targets. The targets apply to this repository's kubelet. */
   readonly missed: readonly string[];
 }
 

@@ -13,9 +13,15 @@ export interface FinishedSample {
   readonly takenInMs: number;
   /** CPU time of the kubelet in that time, in ms. */
   readonly cpuMs: number;
-  /** Longest hold of its event loop in that time; `NaN` for a program that does not run with Node. */
+  /**
+   * Longest time in ms for which the event loop was blocked before the newest pod was Ready; `NaN` for a program that
+   * does not run with Node.
+   */
   readonly holdMs: number;
-  /** Longest response time of `/healthz` in that time; failed requests count with the time until they failed. */
+  /**
+   * Longest response time of `/healthz` in ms before the newest pod was Ready; failed requests count with the time
+   * until they failed.
+   */
   readonly healthzMs: number;
   /** Number of requests of `/healthz` that failed. */
   readonly unhealthy: number;
@@ -28,7 +34,7 @@ const WRITERS = 16;
 const HEALTHZ_EVERY_MS = 50;
 const HEALTHZ_TIMEOUT_MS = 30_000;
 const TIMEOUT_MS = 300_000;
-/** Time in ms until the last write about a finished pod is done. */
+/** Time in ms to wait until the last status write for a finished pod is done. */
 const SETTLE_MS = 3_000;
 
 /** Stops the node's kubelet, creates finished pods and a newer one that runs, and starts the kubelet again. */
@@ -65,14 +71,17 @@ export async function measureFinished(node: BenchNode, count: number, signal: Ab
   };
 }
 
-/** Spec of a pod that ends by itself. */
+/** Spec of a pod whose containers exit by themselves. */
 const ENDING: PodSpec = { ...PLAIN, restartPolicy: 'Never', containers: PLAIN.containers.map(endingContainer) };
 
 function endingContainer(container: PodSpec['containers'][number]): PodSpec['containers'][number] {
   return { ...container, command: ['true'] };
 }
 
-/** Lets a pod end. @returns its complete status, so that the kubelet has nothing to write for a pod with this status */
+/**
+ * Runs a pod until it has finished. @returns the complete final status: the kubelet has nothing to write for pods that
+ * are created with it
+ */
 async function finishedStatus({ client, pods }: BenchNode, signal: AbortSignal): Promise<Pod['status']> {
   const name = 'template';
   await pods.create(name, ENDING);

@@ -28,7 +28,7 @@ export class MemoryApi implements BenchApi, AsyncDisposable {
     return new MemoryApi(kubeconfig, stack.move());
   }
 
-  /** Returns the kubeconfig of every node: the server knows no users. */
+  /** Returns one kubeconfig for every node, because the server does not authenticate users. */
   async nodeKubeconfig(): Promise<string> {
     return this.adminKubeconfig;
   }

@@ -17,7 +17,7 @@ export interface ScaleOptions {
   readonly memoryApi: boolean;
   /** Whether pods run without cgroups of their own. */
   readonly withoutCgroups: boolean;
-  /** Directory for CPU profiles of the kubelets that run with Node. If absent, none are written. */
+  /** Directory for CPU profiles of the kubelets that run with Node. If `undefined`, no profiles are written. */
   readonly profiles: string | undefined;
   readonly json: boolean;
   readonly help: boolean;

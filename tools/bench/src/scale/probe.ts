@@ -12,15 +12,16 @@ export type ProbeOrder = { readonly watch: { readonly profile?: readonly string[
 /** Measurements of the probe between a `watch` and a `report`. */
 export interface ProbeReport {
   /**
-   * Longest time in ms for which the main thread used the CPU without serving timers. CPU time is measured, because the
-   * thread may wait for a CPU on a busy machine. Up to {@link EVERY_MS} of other work are included.
+   * Longest hold of the event loop: time in ms for which the main thread used the CPU without running a due timer. CPU
+   * time is measured, because the thread may wait for a CPU on a busy machine. Up to {@link EVERY_MS} of other work are
+   * included.
    */
   readonly holdMs: number;
   /** Time in ms spent in each named function and in its callees; empty without `profile`. */
   readonly functionMs: Readonly<Record<string, number>>;
 }
 
-/** Interval of the timer that notices holds. */
+/** Interval in ms of the timer that detects holds of the event loop. */
 const EVERY_MS = 5;
 const SAMPLE_US = 250;
 
@@ -29,7 +30,7 @@ let holdMs = 0;
 let profiled: { readonly session: Session; readonly names: readonly string[] } | undefined;
 
 process.on('message', (order: ProbeOrder) => void ('watch' in order ? watch(order.watch.profile) : report()));
-// The program must be able to end by itself.
+// The channel to the parent process must not keep the program running.
 process.channel?.unref();
 
 async function watch(names: readonly string[] | undefined): Promise<void> {

@@ -23,8 +23,8 @@ export interface ScalePlan {
 }
 
 /**
- * Values with one number of pods on the node. CPU times are those of the kubelet's process, in ms, without the CPU time
- * at rest. Values that need a program that runs with Node are `NaN` for other programs.
+ * Values with one number of pods on the node. CPU times are times of the kubelet's process in ms, minus its usual CPU
+ * time at rest. Values that need a program that runs with Node are `NaN` for other programs.
  */
 export interface SizeSample {
   readonly pods: number;
@@ -32,21 +32,24 @@ export interface SizeSample {
   readonly rssBytes: number;
   /** CPU time per started pod, in batches of {@link BATCH} pods. */
   readonly startCpuMs: number;
-  /** Time from the creation of each of these pods until it was seen Ready. */
+  /** Time in ms from the creation of each pod of the batches until it was seen Ready. */
   readonly readyMs: readonly number[];
   readonly deleteCpuMs: number;
-  /** CPU time per container that stopped and was restarted: both changes of its status are written to the API. */
+  /** CPU time in ms per container restart, including the status writes for its stop and its start. */
   readonly restartCpuMs: number;
-  /** Time from the stop of such a container until the API showed its replacement. */
+  /** Time in ms from the stop of a container until the API showed its replacement. */
   readonly restartMs: readonly number[];
-  /** CPU time per changed annotation of a pod: an event of the watch, a turn of the sync loop and a sync of the pod. */
+  /**
+   * CPU time in ms per changed annotation of a pod, which causes a watch event, an iteration of the sync loop and a
+   * sync of the pod.
+   */
   readonly changeCpuMs: number;
-  /** Time in housekeeping per deletion of a batch. */
+  /** Time in ms that the kubelet spends on housekeeping after a batch of pods is deleted. */
   readonly housekeepingMs: number;
-  /** CPU time per response of the page `/pods`, and of the page `/metrics`. */
+  /** CPU time in ms per request of the page `/pods`. The next field is the CPU time for `/metrics`. */
   readonly podsPageMs: number;
   readonly metricsPageMs: number;
-  /** Longest hold of the event loop while pods started and terminated and pages were read. */
+  /** Longest time in ms for which the event loop was blocked while pods started and terminated and pages were read. */
   readonly holdMs: number;
 }
 
@@ -57,7 +60,7 @@ export interface ScaleTurn {
   readonly finished?: FinishedSample;
 }
 
-/** Spec of the pods. They have requests, so that admission and the cgroups must add them up. */
+/** Spec of the pods. The pods have resource requests, so that admission and the pod cgroups must sum them. */
 const POD: PodSpec = {
   ...PLAIN,
   containers: PLAIN.containers.map((container) => ({
@@ -76,10 +79,10 @@ const CHANGES = 50;
 const PAGES = 5;
 /** Time in ms for a process to settle after work. */
 const SETTLE_MS = 10_000;
-/** Time in ms until the writes that follow a change are done. */
+/** Time in ms to wait until the API writes that follow a change are done. */
 const AFTER_MS = 1_500;
 const PROBE = fileURLToPath(new URL('./probe.ts', import.meta.url));
-/** Function of this repository's kubelet that performs a housekeeping pass. */
+/** Name of the function of this repository's kubelet that performs a housekeeping pass. */
 const HOUSEKEEPING = 'handlePodCleanups';
 
 /** Starts a kubelet with a runtime in memory, and measures it with each number of pods. */

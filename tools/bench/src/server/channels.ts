@@ -1,9 +1,9 @@
 import { WebSocket } from 'ws';
 import type { KubeletCaller } from '../kubelet-call.ts';
 
-/** Exec: channel with the exit status. */
+/** Number of the exec channel that delivers the exit status. */
 const ERROR_CHANNEL = 3;
-/** Port-forward: data channel. The first message of each channel is the port number. */
+/** Number of the port-forward channel for data. The first message of each channel is the port number. */
 const DATA_CHANNEL = 0;
 
 function open(caller: KubeletCaller, path: string, signal: AbortSignal): WebSocket {

@@ -5,15 +5,15 @@ import { verdict } from '../target.ts';
 import type { Load } from './loads.ts';
 import type { ServerTurn, Used } from './turn.ts';
 
-/** One value of both kubelets: the medians of their turns. */
+/** One value of both kubelets: for each kubelet, the median of its turns. */
 export interface ServerFigure {
   readonly name: string;
   readonly unit: string;
   readonly go: number | undefined;
   readonly ours: number;
-  /** Median of the ratios of turns that were taken side by side. */
+  /** Median of the ratios of this kubelet's turns to the Go kubelet's neighbouring turns. */
   readonly ratio: number | undefined;
-  /** Maximum of the ratio, or minimum if `atLeast` is set. */
+  /** Greatest ratio that meets the target, or the smallest one if `atLeast` is set. */
   readonly target?: number;
   readonly atLeast?: boolean;
 }
@@ -29,8 +29,8 @@ type Row = readonly [
 ];
 
 /**
- * Returns the rows for CPU and memory. CPU time is divided by the work done: a kubelet that lets its clients wait or
- * rejects them uses little CPU.
+ * Returns the rows for CPU and memory. CPU time is divided by the work done, because a kubelet that delays or rejects
+ * its clients would otherwise look cheap.
  */
 function usage(name: string, each: string, of: (turn: ServerTurn) => Used & Load): readonly Row[] {
   return [

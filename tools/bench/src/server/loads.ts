@@ -5,22 +5,22 @@ import { execTrue, forwardedGet } from './channels.ts';
 /** Port at which a pod of the benchmark serves files. */
 export const HTTP_PORT = 8080;
 
-/** Results of a load. */
+/** Results of one kind of load on a kubelet's server. */
 export interface Load {
-  /** Number of successful requests; for followers, number of received lines. */
+  /** Number of successful requests; for log followers, the number of received lines. */
   readonly done: number;
   /** Number of requests or lines that were expected. */
   readonly wanted: number;
   readonly failed: number;
-  /** Latency of each response; empty for followers. */
+  /** Latency in ms of each response; empty for log followers. */
   readonly latencyMs: readonly number[];
   /** Message of the first failure. */
   readonly problem?: string;
 }
 
 /**
- * Follows logs. Resolves when each follower has received a line, with functions that count the lines since then and
- * stop the followers.
+ * Starts log followers. Resolves when each has received a line; the result counts the lines from then on and stops the
+ * followers.
  */
 export async function followLogs(
   calls: KubeletCalls,

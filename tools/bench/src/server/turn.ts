@@ -28,12 +28,12 @@ export interface ServerTurn {
 /** Maximum number of pods that write logs; the other pods are idle. */
 const WRITERS = 50;
 const LINES_PER_SECOND = 10;
-/** Time in ms for the previous load to end, not longer than the following measurement. */
+/** Time in ms to wait for the end of the previous load. The wait is never longer than the following measurement. */
 const SETTLE_MS = 5_000;
 
 /**
  * Script that writes lines without starting a process for each wait, and exits immediately on SIGTERM. The shell waits
- * by reading from a pipe without a writer.
+ * by a read with a timeout from a pipe to which nothing is written.
  */
 const WRITE = `mkfifo /tmp/never; exec 3<>/tmp/never; i=0; while :; do i=$((i+1)); echo "line $i of a container that has something to say"; read -t 0.1 _ <&3; done`;
 const REST = 'sleep infinity & wait';

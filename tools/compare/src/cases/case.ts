@@ -5,17 +5,20 @@ import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 export interface Case {
   readonly name: string;
   readonly spec: PodSpec;
-  /** Containers that exit and restart repeatedly. Values that depend on the moment of observation are not compared. */
+  /**
+   * Containers that exit and restart repeatedly. Their values that depend on the moment of observation are not
+   * compared.
+   */
   readonly loops?: readonly string[];
   /** Whether the pod is a static pod from a manifest, which the API shows as a mirror pod. */
   readonly isStatic?: boolean;
   /** kubectl arguments, without the pod's name, that are run on the pod halfway through the running time, after it has started. */
   readonly later?: readonly string[];
-  /** Whether the pod never starts, so that its change does not wait for its start. */
+  /** Whether the pod never starts, so that the change in `later` does not wait for the pod's start. */
   readonly neverStarts?: boolean;
-  /** Whether the pod is created halfway through the running time, when the others run. */
+  /** Whether the pod is created halfway through the running time, when the other pods already run. */
   readonly isLate?: boolean;
-  /** Labels in addition to the label with its name. */
+  /** Labels of the pod in addition to the label with the pod's name. */
   readonly labels?: Readonly<Record<string, string>>;
   /** Finalizers that keep the pod after its deletion, so that its final state can be compared. */
   readonly finalizers?: readonly string[];
@@ -24,7 +27,7 @@ export interface Case {
 /** Text in a spec that stands for the name of the side's node and namespace. */
 export const SIDE = '$(COMPARED_SIDE)';
 
-/** Returns a container that runs until it is stopped. */
+/** Returns a container that runs until the kubelet stops it. */
 export function runs(overrides: Partial<Container> = {}): Container {
   return shell('trap "exit 0" TERM; sleep infinity & wait', overrides);
 }
@@ -40,7 +43,7 @@ export function one(name: string, container: Partial<Container> = {}, spec: Part
   return { name, spec: { containers: [runs(container)], ...spec } };
 }
 
-/** Script that serves HTTP on port 8080 until it is stopped: `hi` at `/`, and CGI programs below `/cgi-bin`. */
+/** Script that serves HTTP on port 8080 until the kubelet stops it: `hi` at `/`, and CGI programs below `/cgi-bin`. */
 export const SERVE: string = `${[
   'mkdir -p /www/dir /www/cgi-bin',
   'echo hi >/www/index.html',

@@ -17,7 +17,7 @@ function mounting(
   return one(name, { volumeMounts }, { volumes: [{ name: 'v', ...volume }], ...spec });
 }
 
-/** Returns a pod that mounts a claim. @param name name of the pod, which is that of the claim by default */
+/** Returns a pod that mounts a claim. @param name name of the pod; by default the name of the claim */
 function claiming(
   claimName: string,
   spec: Partial<PodSpec> = {},
@@ -51,7 +51,7 @@ const template = (claim: string): Omit<Volume, 'name'> => ({
   },
 });
 
-/** CSI volumes of all kinds. Their drivers run only if one of these cases does. */
+/** CSI volumes of all kinds. The CSI drivers run only if at least one of these cases runs. */
 export const csi: readonly Case[] = [
   claiming('csi-directory', GROUP),
   claiming('csi-ext4', GROUP),

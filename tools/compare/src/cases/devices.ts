@@ -3,7 +3,7 @@ import { type Case, one, runs, shell } from './case.ts';
 
 const asks = (resource: string, count = 1) => ({ resources: { limits: { [resource]: `${count}` } } });
 
-/** Devices of plugins: containers that get devices, and pods that are rejected. */
+/** Devices of device plugins: containers that get devices, and pods that are rejected because of them. */
 export const devices: readonly Case[] = [
   one('device', { ...asks(LED), env: [{ name: 'SHADOWED', value: 'by the pod' }] }),
   {

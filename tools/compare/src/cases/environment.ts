@@ -6,7 +6,10 @@ const resource = (name: string, of: string, divisor?: string): EnvVar => ({
   name,
   valueFrom: { resourceFieldRef: { resource: of, ...(divisor !== undefined && { divisor }) } },
 });
-/** Variables for resources, with resource and divisor. Quotients are rounded up to whole numbers. */
+/**
+ * Environment variables with resources of the container (`resourceFieldRef`), each with its resource and divisor.
+ * Quotients are rounded up to whole numbers.
+ */
 const resources: readonly (readonly [name: string, of: string, divisor?: string])[] = [
   ['A', 'requests.cpu'],
   ['B', 'requests.cpu', '1m'],

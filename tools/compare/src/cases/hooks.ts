@@ -5,8 +5,8 @@ const later = ['delete', '--wait=false', 'pod'];
 const kept = { later, finalizers: ['example.com/compared'] };
 const hooked = (name: string, lifecycle: Lifecycle): Case => one(name, { lifecycle });
 /**
- * Pod whose postStart hook fails. The container is stopped so early that a trap might not be set yet; therefore its
- * script sets none.
+ * Pod whose postStart hook fails. Its script sets no trap, because the kubelet stops the container so early that a trap
+ * might not be set yet.
  */
 const failed = (name: string, postStart: NonNullable<Lifecycle['postStart']>): Case => ({
   name,

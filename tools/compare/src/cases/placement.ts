@@ -29,7 +29,7 @@ const attracted = (name: string, terms: readonly (readonly Requirement[])[]): Ca
 const HERE: Requirement = { key: 'kubernetes.io/os', operator: 'In', values: ['linux'] };
 const NOWHERE: Requirement = { key: 'none', operator: 'Exists' };
 
-/** Admission of pods by the node, and the resources of admitted pods. */
+/** Admission of pods by the kubelet, and the resources of admitted pods. */
 export const placement: readonly Case[] = [
   one('guaranteed', { resources: { limits: { cpu: '200m', memory: '32Mi' } } }),
   {

@@ -9,7 +9,7 @@ const refused: Probe = { tcpSocket: { port: 8081 }, ...fast };
 
 interface Failing {
   readonly probe: Probe;
-  /** Whether the probe needs a server, which must be running at the first probe. */
+  /** Whether the container must run an HTTP server, which must be ready at the first probe. */
   readonly ofServer?: boolean;
 }
 
@@ -156,8 +156,9 @@ export const probes: readonly Case[] = [
       containers: [runs({ startupProbe: exec('true'), livenessProbe: exec('echo ill; exit 1') })],
     },
   },
-  // The whole pod is terminated, with the pod's grace period. That period is longer than the default 60 s before the
-  // comparison, so that the container is still running then, and shorter than the time limit for deleting the pods.
+  // The kubelet terminates the whole pod with the pod's grace period. The grace period is longer than the default 60 s
+  // before the comparison, so that the container still runs during the comparison. The grace period is shorter than the
+  // time limit for deleting the pods.
   {
     name: 'startup-fails-own-grace',
     spec: {

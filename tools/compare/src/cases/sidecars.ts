@@ -2,11 +2,11 @@ import { ABSENT_IMAGE, type Case, runs, shell } from './case.ts';
 
 const always = { restartPolicy: 'Always' };
 const deleted = { finalizers: ['example.com/compared'], later: ['delete', '--wait=false', 'pod'] };
-/** Sidecar that exits with the given code when it is stopped. */
+/** Returns a sidecar that exits with the given code when the kubelet stops it. */
 const ends = (code: number, name: string) =>
   shell(`trap "exit ${code}" TERM; sleep infinity & wait`, { name, ...always });
 
-/** Sidecars: start, restart, and stop after all other containers. */
+/** Sidecars: their start, their restart, and their stop after all other containers. */
 export const sidecars: readonly Case[] = [
   {
     name: 'sidecar',

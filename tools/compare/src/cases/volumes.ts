@@ -145,8 +145,8 @@ export const volumes: readonly Case[] = [
   mounted('read-only', { emptyDir: {} }, { readOnly: true, recursiveReadOnly: 'IfPossible' }),
   claimed('claim-of-host-path', 'host-path'),
   claimed('claim-of-host-path-with-options', 'host-path-options'),
-  // This claim has its own volume: otherwise an event would depend on whether other pods have already mounted the
-  // volume.
+  // The claim `local` has its own volume: otherwise an event would depend on whether other pods have already mounted
+  // the volume.
   claimed('claim-of-local', 'local', { securityContext: { fsGroup: 4321, supplementalGroups: [77] } }),
   claimed('claim-of-local-in-part', 'local-shared', {}, { subPath: 'a/b' }),
   claimed('claim-of-local-read-only', 'local-shared', {

@@ -3,10 +3,10 @@ import type { Json } from '../differences.ts';
 import { plain } from '../observed.ts';
 import { type DriverCall, isRepublished } from './drivers.ts';
 
-/** RPCs for a volume on a node. Which capabilities are asked for, and how often, is not compared. */
+/** Matches the RPCs for a volume on a node. Other RPCs, such as those that query capabilities, are not compared. */
 const OF_VOLUME = /^Node(Stage|Unstage|Publish|Unpublish|Expand)Volume$|^NodeGetVolumeStats$/;
 
-/** Pod whose calls are selected. */
+/** Pod whose calls are selected, and the handles of its volumes. */
 export interface CallsOf {
   readonly podUid: string;
   readonly handles: readonly string[];
@@ -14,7 +14,8 @@ export interface CallsOf {
 
 /**
  * Returns the calls for the volumes of a pod: the distinct requests of each RPC with their results, the order in which
- * the RPCs were first called, and how often a change succeeded. How often a call is repeated depends on timing.
+ * the RPCs were first called, and the number of successful calls of each RPC that changes something. The number of
+ * failed calls is left out, because it depends on timing.
  */
 export function callsOf(calls: readonly DriverCall[], { podUid, handles }: CallsOf): Json {
   const own = calls.filter(({ rpc, request }) => OF_VOLUME.test(rpc) && isOf(request, podUid, handles));
@@ -24,7 +25,7 @@ export function callsOf(calls: readonly DriverCall[], { podUid, handles }: Calls
     const { rpc, driver, request, code, details } = call;
     const shown = plain({ driver, request, code, details });
     const known = requests[rpc] ?? [];
-    // The Go kubelet sends the entries of a map in a random order.
+    // Requests are compared without the order of map entries, because the Go kubelet sends them in a random order.
     if (!known.some((one) => isDeepStrictEqual(one, shown))) requests[rpc] = [...known, shown];
     if (code !== 'OK' || rpc === 'NodeGetVolumeStats') continue;
     succeeded[rpc] = isRepublished(call, driver) ? 'repeatedly' : Number(succeeded[rpc] ?? 0) + 1;
@@ -33,10 +34,13 @@ export function callsOf(calls: readonly DriverCall[], { podUid, handles }: Calls
   return { order: order.join(), requests, succeeded };
 }
 
-/** UID of a pod in a path. */
+/** Matches the UID of a pod in a path. */
 const UID = /\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?=\/|$)/;
 
-/** A path that names a pod decides, because several pods may use a volume. */
+/**
+ * Reports whether a request is for a volume of the pod. If a path in the request contains a pod UID, only the UID
+ * decides, because several pods may use a volume.
+ */
 function isOf(
   { volumeId, targetPath, volumePath }: DriverCall['request'],
   podUid: string,

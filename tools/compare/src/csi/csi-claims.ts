@@ -6,12 +6,15 @@ import type { VolumeWish } from '@node-agent/tools-csi-driver';
 import type { OwnNames } from '../normalise.ts';
 import { type CsiDrivers, type DriverKey, driverName } from './drivers.ts';
 
-/** Fault of the driver for one volume. */
+/** Fault that the CSI driver simulates for one volume. */
 interface CallFault {
   readonly rpc: string;
-  /** gRPC code. After `DEADLINE_EXCEEDED`, the kubelet does not know whether the call had an effect. */
+  /**
+   * gRPC code with which the call fails. After `DEADLINE_EXCEEDED`, the kubelet does not know whether the call had an
+   * effect.
+   */
   readonly code: 'INTERNAL' | 'DEADLINE_EXCEEDED';
-  /** Whether the call has its effect, and fails afterwards. */
+  /** When the call fails: before its effect, or after its effect. */
   readonly at?: 'before' | 'after';
   /** Number of calls that fail. Default: all. */
   readonly times?: number;
@@ -25,13 +28,13 @@ interface CsiClaim {
   /** Fields of the PersistentVolume's source. */
   readonly csi?: Readonly<Record<string, unknown>>;
   readonly mountOptions?: readonly string[];
-  /** Calls for this volume that fail. */
+  /** Calls for this volume that fail. Default: none. */
   readonly fails?: CallFault;
   /** Whether the VolumeAttachment says that the volume is attached. */
   readonly isAttached?: boolean;
   /** Whether the volume is larger than the claim knows, so that the kubelet expands its file system. */
   readonly grows?: boolean;
-  /** Whether the claim is left to the pod that owns it. */
+  /** Whether the claim is a `volumeClaimTemplate`, so that it is created together with its pod. */
   readonly isTemplate?: boolean;
 }
 
@@ -42,7 +45,7 @@ const SHARED = { accessMode: 'ReadWriteMany' };
 const refuses = (rpc: string): CallFault => ({ rpc, code: 'INTERNAL' });
 const timesOut = (rpc: string): CallFault => ({ rpc, code: 'DEADLINE_EXCEEDED', at: 'after' });
 
-/** Claims by their names. Each is used by one pod, unless its name says otherwise. */
+/** Claims by their names. One pod uses each claim, unless the claim's name says otherwise. */
 export const CSI_CLAIMS: Readonly<Record<string, CsiClaim>> = {
   'csi-directory': { driver: 'files' },
   'csi-ext4': {
@@ -89,7 +92,7 @@ export const CSI_CLAIMS: Readonly<Record<string, CsiClaim>> = {
   'csi-absent': { driver: 'absent' },
 };
 
-/** Volume of a side that exists. */
+/** Volume that was created for a side. */
 export interface CsiVolume {
   readonly claim: string;
   /** Name of the PersistentVolume. */
@@ -134,7 +137,7 @@ export async function makeCsiClaims({
 
 /** Creates a volume, with files in it if it is a directory. @returns its ID */
 async function makeVolume(drivers: CsiDrivers, claim: string, { driver, volume }: CsiClaim): Promise<string> {
-  // No process serves this driver, so any ID suffices.
+  // No process serves this driver, so the claim's name can be the ID.
   if (driver === 'absent') return claim;
   const handle = await drivers.of(driver).createVolume(claim, volume);
   if (volume !== undefined) return handle;
@@ -174,8 +177,8 @@ async function makeObjects(
 }
 
 /**
- * Attaches a volume as an external attacher does, but before a pod wants it. The attach-detach controller finds the
- * VolumeAttachment when it is about to create it.
+ * Creates the VolumeAttachment of a volume, as an external attacher would leave it, but before a pod uses the volume.
+ * The attach/detach controller then finds it instead of creating one.
  */
 async function makeAttachment(
   side: string,
@@ -192,12 +195,12 @@ async function makeAttachment(
   await patchStatus(controlPlane, ['volumeattachment', name], status);
 }
 
-/** Returns the claims that exist before their pods. */
+/** Names of the claims that exist before their pods. */
 export const BOUND_CLAIMS: readonly string[] = Object.entries(CSI_CLAIMS).flatMap(([name, { isTemplate = false }]) =>
   isTemplate ? [] : [name],
 );
 
-/** Lets the volumes that are to be expanded by the node grow, after their claims are bound. */
+/** Increases the size of the volumes that the node must expand, after their claims are bound. */
 export async function growVolumes({ side, controlPlane }: Omit<CsiClaimComponents, 'drivers'>): Promise<void> {
   for (const [claim, { grows = false }] of Object.entries(CSI_CLAIMS)) {
     if (!grows) continue;
@@ -225,7 +228,10 @@ export function stagedName(handle: string): string {
   return sha256(handle);
 }
 
-/** Returns placeholders for the IDs of volumes and for the names of their directories, which differ between the sides. */
+/**
+ * Returns placeholders for the volume IDs and the names of the volumes' directories, because both differ between the
+ * sides.
+ */
 export function namesOfVolumes(volumes: readonly CsiVolume[]): OwnNames {
   return Object.fromEntries(
     volumes.flatMap(({ claim, handle }) => [

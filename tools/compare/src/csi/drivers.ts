@@ -2,18 +2,21 @@ import { join } from 'node:path';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { DriverProcess, type LoggedCall, removeStorageLeftovers } from '@node-agent/tools-csi-driver';
 
-/** Driver that both sides run under the same name. */
+/** CSI driver that both sides run under the same name. */
 interface Offer {
   readonly spec: Readonly<Record<string, unknown>>;
-  /** Flags of the process; undefined if only the CSIDriver object exists. */
+  /** Flags of the driver's process; undefined if only the CSIDriver object exists. */
   readonly flags: readonly string[] | undefined;
 }
 
-/** First word of a driver's name. */
+/** First part of a driver's name, before `.compare.example.com`. */
 export type DriverKey = 'files' | 'plain' | 'unstaged' | 'attached' | 'absent';
 
 const OFFERS: Readonly<Record<DriverKey, Offer>> = {
-  /** The kubelet gives the files to the pod's fsGroup, and passes the pod's name and service account to the driver. */
+  /**
+   * For this driver, the kubelet changes the files' group to the pod's fsGroup, and passes the pod's name and a service
+   * account token to the driver.
+   */
   files: {
     spec: {
       ...{ attachRequired: false, podInfoOnMount: true, fsGroupPolicy: 'File' },
@@ -21,16 +24,19 @@ const OFFERS: Readonly<Record<DriverKey, Offer>> = {
     },
     flags: ['--maxvolumespernode=90'],
   },
-  /** The defaults of a CSIDriver, without attachment. */
+  /** A driver with the defaults of a CSIDriver, but without attachment. */
   plain: { spec: { attachRequired: false }, flags: [] },
-  /** The driver sets the group itself, stages nothing, and publishes again and again. */
+  /**
+   * A driver that sets the fsGroup itself, has no stage RPC, and requires that the kubelet publishes volumes repeatedly
+   * (`requiresRepublish`).
+   */
   unstaged: {
     spec: { attachRequired: false, podInfoOnMount: true, requiresRepublish: true, fsGroupPolicy: 'File' },
     flags: ['--omit-stage', '--enable-volume-mount-group'],
   },
-  /** A controller attaches the volumes. */
+  /** A driver whose volumes are attached by the attach/detach controller. */
   attached: { spec: { attachRequired: true, fsGroupPolicy: 'None' }, flags: ['--enable-attach'] },
-  /** No process serves this driver. */
+  /** A driver without a process; only its CSIDriver object exists. */
   absent: { spec: { attachRequired: false }, flags: undefined },
 };
 
@@ -41,7 +47,10 @@ export function driverName(key: DriverKey): string {
   return `${key}.compare.example.com`;
 }
 
-/** Returns whether a driver is called repeatedly for the same volume, so that the number of calls depends on timing. */
+/**
+ * Reports whether the kubelet repeats this call for a volume (`requiresRepublish`), so that the number of calls depends
+ * on timing.
+ */
 export function isRepublished(call: Pick<LoggedCall, 'rpc'>, key: DriverKey): boolean {
   return key === 'unstaged' && call.rpc === 'NodePublishVolume';
 }
@@ -83,7 +92,7 @@ export class CsiDrivers {
     await removeStorageLeftovers(this.#directory);
   }
 
-  /** Returns a driver with a process. @throws RangeError if it has none */
+  /** Returns a driver with a process. @throws RangeError if the driver has no process */
   of(key: DriverKey): DriverProcess {
     const driver = this.#drivers.get(key);
     if (driver === undefined) throw new RangeError(`driver ${key} has no process`);
@@ -95,7 +104,7 @@ export class CsiDrivers {
     return [...this.#drivers.keys()].map(driverName);
   }
 
-  /** Returns the calls of all drivers that have ended. */
+  /** Returns the completed calls of all drivers. */
   async calls(): Promise<readonly DriverCall[]> {
     const found = await Promise.all(
       [...this.#drivers].map(async ([key, driver]) => (await driver.calls()).map((call) => ({ ...call, driver: key }))),
@@ -104,7 +113,7 @@ export class CsiDrivers {
   }
 }
 
-/** Call of one of the drivers. */
+/** Logged call of one of the drivers, with the driver's key. */
 export interface DriverCall extends LoggedCall {
   readonly driver: DriverKey;
 }

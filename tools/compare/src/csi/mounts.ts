@@ -1,4 +1,4 @@
-/** Mount below a directory. */
+/** Mount below a directory, with its relative path. */
 export interface FoundMount {
   readonly point: string;
   /** Source, root in its file system, type, options and propagation, in one line. */

@@ -9,7 +9,7 @@ import { loopFilesBelow } from './loop-files.ts';
 import { mountsOf } from './mounts.ts';
 import { treeOf } from './tree.ts';
 
-/** Line about a file, a mount or a loop device, with the path to which it belongs. */
+/** Observation of a file, a mount or a loop device, with its path. */
 export interface Fact {
   readonly kind: 'disk' | 'mounts' | 'loops';
   /** Path relative to the kubelet's root directory. */
@@ -17,7 +17,7 @@ export interface Fact {
   readonly facts: Json;
 }
 
-/** Returns the facts about CSI volumes below a kubelet's root directory. */
+/** Returns the files, mounts and loop devices of CSI volumes below a kubelet's root directory. */
 export async function csiFacts(rootDirectory: string, podUids: readonly string[]): Promise<readonly Fact[]> {
   const trees = [
     'plugins/kubernetes.io/csi',
@@ -41,7 +41,7 @@ export async function csiFacts(rootDirectory: string, podUids: readonly string[]
   return facts;
 }
 
-/** Returns whether a pod has a volume that may be a CSI volume. */
+/** Reports whether a pod has a volume that may be a CSI volume. */
 export function usesCsi(pod: Pod): boolean {
   const known = new Set<string>(Object.keys(CSI_CLAIMS));
   return (
@@ -49,7 +49,7 @@ export function usesCsi(pod: Pod): boolean {
   );
 }
 
-/** Returns the names of a pod's claims, of generic ephemeral volumes, too. */
+/** Returns the names of a pod's claims, including those of generic ephemeral volumes. */
 function claimsOf({ metadata, spec }: Pod): readonly string[] {
   return (spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => [
     ...(persistentVolumeClaim ? [persistentVolumeClaim.claimName] : []),
@@ -74,7 +74,7 @@ export interface SortedStorage {
   readonly others: Json;
 }
 
-/** Assigns facts, calls and claims to the pods. A volume that two pods use is shown with both. */
+/** Assigns facts, calls and claims to the pods. The facts of a volume that two pods use are assigned to both pods. */
 export function sortStorage({ pods, volumes, facts, calls, claims }: StorageFindings): SortedStorage {
   const assigned = new Set<Fact>();
   const byPod = pods.map((pod): readonly [string, Json] => {
@@ -94,7 +94,7 @@ export function sortStorage({ pods, volumes, facts, calls, claims }: StorageFind
   return { pods: new Map(byPod), others: byKind(facts.filter((fact) => !assigned.has(fact))) };
 }
 
-/** Returns facts by kind and path. Several mounts at one path are a list, the upper one last. */
+/** Returns facts by kind and path. Several mounts at one path become a list, with the topmost mount last. */
 function byKind(facts: readonly Fact[]): Readonly<Record<Fact['kind'], Json>> {
   const of = (wanted: Fact['kind']): Json => {
     const paths = new Map<string, readonly Json[]>();

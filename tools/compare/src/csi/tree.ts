@@ -9,11 +9,11 @@ const DATA_FILE = 'vol_data.json';
 /** Entry below a directory, with its path relative to that directory. */
 export interface TreeEntry {
   readonly path: string;
-  /** Type, mode and owner; the target of a link; the content of a data file. */
+  /** Type, mode and owner of the entry, the target if it is a link, and the content if it is a data file. */
   readonly facts: Json;
 }
 
-/** Lists everything below a directory in the order of the names; nothing if it does not exist. */
+/** Lists everything below a directory in the order of the names; an empty list if the directory does not exist. */
 export async function treeOf(directory: string, below = ''): Promise<readonly TreeEntry[]> {
   const names = await readdir(join(directory, below)).catch(() => []);
   const found: TreeEntry[] = [];
@@ -21,7 +21,7 @@ export async function treeOf(directory: string, below = ''): Promise<readonly Tr
     const path = below === '' ? name : `${below}/${name}`;
     const full = join(directory, path);
     const stats = await lstat(full).catch(() => undefined);
-    // The entry has been removed since it was listed.
+    // The entry was removed after the directory was listed.
     if (stats === undefined) continue;
     const facts = `${kindOf(stats)} ${(stats.mode & 0o7777).toString(8)} ${stats.uid}:${stats.gid}`;
     const content = name === DATA_FILE ? await readFile(full, 'utf8').then(asJson, () => 'unreadable') : undefined;
@@ -33,7 +33,7 @@ export async function treeOf(directory: string, below = ''): Promise<readonly Tr
   return found;
 }
 
-/** Returns the fields of a data file, and its bytes, which must be the same, too. */
+/** Returns the fields of a data file and its bytes. Fields and bytes are both compared. */
 function asJson(text: string): Json {
   try {
     return { fields: JSON.parse(text) as Json, text };

@@ -3,7 +3,7 @@ import type { GroupFiles, Groups } from './read-groups.ts';
 
 /** Result of comparing two cgroup trees. */
 export interface GroupComparison {
-  /** Number of cgroups of the Go kubelet. On cgroup v1 a cgroup in seven hierarchies counts seven times. */
+  /** Number of cgroups of the Go kubelet. On cgroup v1, a cgroup counts once per hierarchy. */
   readonly groups: number;
   readonly files: number;
   readonly unexpected: readonly Difference[];

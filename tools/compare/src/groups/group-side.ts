@@ -70,7 +70,8 @@ export class GroupSide {
     });
     await runtime.start();
     try {
-      // When systemd updates a slice without its own CPUs, the slice loses the cpuset controller.
+      // The cgroup gets explicit CPUs, because a slice without them loses the cpuset controller when systemd updates
+      // it.
       const cpus = manager.version === 2 ? { cpus: (await readFile(ONLINE_CPUS, 'utf8')).trim() } : {};
       await manager.create([name], cpus);
       const [readOnlyPort = 0] = await freePorts(1);
@@ -159,7 +160,7 @@ export class GroupSide {
     await this.#until(`no pod cgroups of ${this.#options.name} are left`, isEmpty, signal);
   }
 
-  /** Reads the side's cgroup tree. Names that depend on the side are replaced by common names. */
+  /** Reads the side's cgroup tree. Names that differ between the sides are replaced by equal names. */
   async groups(): Promise<Groups> {
     const hierarchy = await readHierarchy(nodeFileSystem);
     const mounts = hierarchy.version === 1 ? hierarchy.mounts : new Map([['', hierarchy.mount]]);

@@ -18,7 +18,7 @@ without a cluster, and compares their cgroups file by file. Needs root. Exits wi
   --all           also show intended differences and their reasons
   --help
 `;
-/** Time in ms for the QoS cgroups to be updated: the kubelets update them periodically. */
+/** Time in ms to wait for the QoS cgroups, which the kubelets update periodically. */
 const SETTLE_MS = 5000;
 
 function say(text: string): void {

@@ -1,7 +1,7 @@
 import type { Pod, PodSpec } from '@node-agent/pod-spec';
 import { runs } from '../cases/case.ts';
 
-/** Static pod. */
+/** Name and spec of a static pod. */
 export interface ManifestPod {
   readonly name: string;
   readonly spec: PodSpec;
@@ -12,7 +12,7 @@ const guaranteed = (cpu: string, memory: string) => ({ requests: { cpu, memory }
 /** Ten pods of all QoS classes, small enough to run in parallel on two CPUs. Their cgroups are compared. */
 export const mixedPods: readonly ManifestPod[] = [
   pod('guaranteed', { containers: [runs({ resources: guaranteed('100m', '32Mi') })] }),
-  // The pod's CPU quota is not a whole percentage, which systemd cannot represent.
+  // The CPU quota of this pod is not a whole percentage. systemd cannot represent such a quota.
   pod('guaranteed-two', {
     containers: [
       runs({ resources: guaranteed('65m', '24Mi') }),

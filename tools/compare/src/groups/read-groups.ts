@@ -4,19 +4,22 @@ import { join } from 'node:path';
 /** Contents of a cgroup's configuration files, by file name. */
 export type GroupFiles = Readonly<Record<string, string>>;
 /**
- * Configuration files by cgroup path. Paths contain common names instead of UIDs and IDs; on cgroup v1 the controller
- * is a prefix.
+ * Configuration files by cgroup path. Paths contain names that are equal on both sides instead of UIDs and IDs; on
+ * cgroup v1 the controller is a prefix.
  */
 export type Groups = ReadonlyMap<string, GroupFiles>;
 
-/** Files that report state, statistics or events, or that trigger an action. They are not compared. */
+/**
+ * Files that report state, statistics or events, or that trigger an action. Files with state or statistics are not
+ * compared.
+ */
 const HAPPENED =
   /stat|usage|current|peak|events|pressure|procs|threads|tasks|failcnt|numa|effective|slabinfo|io_|throttle|memory_spread|clone_children|_time_recursive|\.(service|wait|merged|queued|sectors|time)|cgroup\.(kill|freeze)|reclaim|event_control|force_empty|pressure_level|cpuacct/;
 
 /**
  * Reads the configuration files of a cgroup and its descendants.
  * @param mounts mount points of the hierarchies: by controller name on cgroup v1, by '' on cgroup v2
- * @param names common names for UIDs and IDs in paths
+ * @param names for each UID and ID in a path, the name that replaces it on both sides
  */
 export async function readGroups(
   mounts: ReadonlyMap<string, string>,
@@ -43,8 +46,8 @@ export async function readGroups(
 }
 
 /**
- * Replaces UIDs and IDs in a part of a path by common names. An ID that belongs to no reported container is the pod's
- * sandbox.
+ * Replaces UIDs and IDs in a part of a path by names that are equal on both sides. An ID that belongs to no reported
+ * container is the ID of the pod's sandbox.
  */
 export function nameOf(part: string, names: ReadonlyMap<string, string>): string {
   let result = part;

@@ -23,7 +23,7 @@ const CONFIG: NodeConfig = {
   nodeReservation: { cpu: '2', memory: '4Gi' },
 };
 
-/** Milliseconds of each admission, in order. */
+/** Duration of each admission in ms, in the order of the admissions, for both sides. */
 export interface AdmissionTimes {
   readonly upstream: readonly number[];
   readonly ours: readonly number[];

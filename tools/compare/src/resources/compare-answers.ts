@@ -33,13 +33,18 @@ export function compareAnswers(upstream: Answer, ours: Answer): readonly AnswerD
   return found;
 }
 
-/** Returns a short text that is equal for answers in which {@link compareAnswers} finds no difference. */
+/**
+ * Returns a digest of an answer. Two answers between which {@link compareAnswers} finds no difference have the same
+ * digest.
+ */
 export function digestOf(answer: Answer): string {
   const text = JSON.stringify([...comparable(answer)].map(([field, value]) => [field, withSortedKeys(value)]));
   return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
-/** Returns the fields and files that must be equal. Empty values are left out, as Go leaves some of them out. */
+/**
+ * Returns the fields and files of an answer that are compared. Empty values are omitted, because Go omits some of them.
+ */
 function comparable(answer: Answer): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>();
   for (const field of FIELDS) if (!isEmpty(answer[field])) values.set(field, answer[field]);
@@ -59,8 +64,8 @@ interface StateFile {
 }
 
 /**
- * Returns a state file or, if a container has several memory blocks, its content without the order of the blocks and
- * without the checksum over them: upstream's order is that of a Go map, which is random.
+ * Returns the text of a state file in a comparable form. If a container has several memory blocks, their order and the
+ * checksum are removed, because upstream writes the blocks in the random order of a Go map.
  */
 function comparableFile(text: string): unknown {
   const file = JSON.parse(text) as StateFile;

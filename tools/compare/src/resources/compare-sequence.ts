@@ -5,7 +5,7 @@ import { OurNode } from './our-node.ts';
 import type { Answer, Sequence, Step } from './sequence.ts';
 import type { MachineInfo, Upstream } from './upstream.ts';
 
-/** The machine of a sequence, as each side reads it from the same files. */
+/** The machine of a sequence, in the form in which each side reads it from the same `/sys` files. */
 export interface Machine {
   readonly upstream: MachineInfo;
   readonly ours: MachineTopology;
@@ -19,14 +19,14 @@ export interface SequenceResult {
   readonly difference?: {
     readonly at: number;
     readonly fields: readonly AnswerDifference[];
-    /** Why the difference is intended; `undefined` if it is a fault. */
+    /** The reason if the difference is intended; `undefined` if the difference is a fault. */
     readonly purpose: string | undefined;
   };
 }
 
 /**
- * Runs a sequence on both sides. When the kubelet restarts, each side reads the state files of the other side. For
- * that, our side runs twice: its first run supplies the files for the Go side.
+ * Runs a sequence on both sides. When the kubelet restarts, each side reads the state files of the other side.
+ * Therefore this repository's side runs twice: its first run supplies the state files for the Go side.
  */
 export async function compareSequence(
   upstream: Upstream,
@@ -56,7 +56,7 @@ async function runOurs({ ours }: Machine, { config, steps }: Sequence): Promise<
   return answers;
 }
 
-/** Gives the kubelet at each restart the state files that the other side had before. */
+/** Returns the sequence with other state files at each restart: those of the other side before the restart. */
 function withFilesOf(answers: readonly Answer[], sequence: Sequence): Sequence {
   const steps = sequence.steps.map((step, index): Step => {
     const files = answers[index]?.files;

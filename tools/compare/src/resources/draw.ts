@@ -3,7 +3,7 @@ import { type Container, type Pod, parseQuantity } from '@node-agent/pod-spec';
 import type { DeviceHints, NodeConfig, Sequence, Step } from './sequence.ts';
 import { type TopologyShape, topologies } from './topologies.ts';
 
-/** Draws values from a seeded generator. */
+/** Draws random values from a seeded generator. */
 class Draw {
   readonly #random: Random;
 
@@ -36,12 +36,13 @@ const CPU_OPTIONS = [
 
 const DEVICE = 'example.com/device';
 
-/** Draws a sequence: equal seeds give equal sequences. The topologies take turns. */
+/** Draws a random sequence. Equal seeds give equal sequences; successive seeds use the topologies in turn. */
 export function drawSequence(seed: number): Sequence {
   const draw = new Draw(seed);
   const shape = topologies[seed % topologies.length] as TopologyShape;
   const config = drawConfig(draw, shape);
-  // Upstream tries each combination of the hints of all resources: with 255 hints each, three resources take minutes.
+  // The pods of a slow sequence request no huge pages: upstream tries each combination of the hints of all resources,
+  // which takes minutes for three resources with 255 hints each.
   const isSlow = shape.nodes.length > 4 && ['best-effort', 'restricted'].includes(config.topologyManagerPolicy);
   const machine = isSlow ? { ...shape, nodes: shape.nodes.map((node) => ({ ...node, hugePages: {} })) } : shape;
   return { topology: shape.name, config, steps: drawSteps(draw, machine, config) };
@@ -116,7 +117,8 @@ function drawSteps(draw: Draw, shape: TopologyShape, config: NodeConfig): readon
       const { name } = draw.one([...(spec.initContainers ?? []), ...spec.containers]);
       steps.push({ op: 'start', uid: metadata.uid, container: name });
     } else {
-      // A kubelet that starts admits the pods of the node again. One of them may have been resized before.
+      // After a restart, the kubelet admits the pods of the node again. One of these pods may have been resized while
+      // the kubelet was down.
       steps.push({ op: 'restart' });
       const resized = draw.chance(0.2) ? draw.one(pods) : undefined;
       for (const pod of pods) admit(pod === resized ? withOneMoreCpu(pod) : pod);
@@ -199,7 +201,8 @@ function drawContainer(draw: Draw, shape: TopologyShape, kind: PodKind, name: st
   if (kind === 'besteffort') return container;
   if (kind === 'pod-level' && draw.chance(0.4)) return container;
   const isFractional = kind === 'fractional' || draw.chance(0.06);
-  // A pod with pages of a size that the machine does not have does not get as far as the managers.
+  // Only page sizes of the machine are drawn: a pod with another page size is rejected before the resource managers see
+  // it.
   const sizes = Object.keys(shape.nodes[0]?.hugePages ?? {});
   const limits = {
     cpu: isFractional ? draw.one(['500m', '1500m', '2100m']) : drawCpus(draw, shape),
@@ -211,7 +214,7 @@ function drawContainer(draw: Draw, shape: TopologyShape, kind: PodKind, name: st
   return { ...container, resources: { limits, requests: isLess ? { ...limits, memory: '32Mi' } : limits } };
 }
 
-/** Draws CPUs, mostly few; now and then more than a node or a socket has. */
+/** Draws a number of CPUs: mostly few, sometimes more than a NUMA node or a socket has. */
 function drawCpus(draw: Draw, shape: TopologyShape): string {
   const all = onlineCpus(shape).length;
   const most = draw.one([2, 4, 4, Math.trunc(all / shape.nodes.length), Math.trunc(all / 2), all]);
@@ -224,8 +227,8 @@ function drawMemory(draw: Draw): string {
 }
 
 /**
- * Draws the hints of a device with one or two places per NUMA node, or none. Each admission of a pod draws new hints,
- * because devices may have disappeared since the last admission.
+ * Draws random NUMA hints of a device manager, or none. Each admission of a pod draws new hints, because devices may
+ * have disappeared since the last admission.
  */
 function drawDevices(draw: Draw, shape: TopologyShape, config: NodeConfig, { spec }: Pod): DeviceHints {
   if (config.topologyManagerPolicy === 'none' || !draw.chance(0.15) || shape.nodes.length > 4) return {};

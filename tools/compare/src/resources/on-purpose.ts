@@ -2,10 +2,12 @@ import { type Container, hasPodLevelResources, isRestartableInit, type Pod } fro
 import type { Answer, Sequence } from './sequence.ts';
 import { topologies } from './topologies.ts';
 
-/** The step at which two sides differ, and all their answers. */
+/** The step at which the two sides differ, and all answers of both sides. */
 export interface Situation {
   readonly sequence: Sequence;
-  /** Index in the answers; the index of the step is lower by 1, because the first answer describes the start. */
+  /**
+   * Index of the differing answers. The index of the step is lower by 1, because the first answer describes the start.
+   */
   readonly at: number;
   readonly upstream: readonly Answer[];
   readonly ours: readonly Answer[];
@@ -26,7 +28,8 @@ const PURPOSES: readonly Purpose[] = [
     explains: ({ sequence, at, upstream }) => givesTaken(sequence, at, upstream[at]),
   },
   {
-    // Upstream rejects the pod, so its answer does not show which CPUs it had given to the first containers.
+    // Matches any rejection by upstream: its answer then does not show which CPUs upstream had given to the first
+    // containers.
     reason: UNEQUAL_CORES,
     explains: ({ sequence, at, upstream }) =>
       hasUnequalCores(sequence) && sequence.config.cpuManagerPolicy === 'static' && upstream[at]?.admit === false,
@@ -66,12 +69,12 @@ const PURPOSES: readonly Purpose[] = [
   },
 ];
 
-/** Returns why a difference is intended; `undefined` if it is a fault of one of the sides. */
+/** Returns the reason why a difference is intended; `undefined` if the difference is a fault of one of the sides. */
 export function purposeOf(situation: Situation): string | undefined {
   return PURPOSES.find(({ explains }) => explains(situation))?.reason;
 }
 
-/** Returns the pods that were admitted before a step, each as in its last admission. */
+/** Returns the pods that were admitted before a step, each with the spec of its last admission. */
 function podsUntil({ steps }: Sequence, at: number): readonly Pod[] {
   const pods = new Map<string, Pod>();
   for (const step of steps.slice(0, at)) if (step.op === 'admit') pods.set(step.pod.metadata.uid, step.pod);
@@ -85,7 +88,7 @@ interface CpuFile {
 }
 
 /**
- * Returns whether a container has a CPU that it must not have: a reserved or shared CPU, a CPU outside of its pod's
+ * Reports whether a container has a CPU that it must not have: a reserved or shared CPU, a CPU outside of its pod's
  * CPUs, or a CPU of another container that runs at the same time.
  */
 function givesTaken(sequence: Sequence, at: number, answer: Answer | undefined): boolean {
@@ -131,7 +134,7 @@ function missesCores({ sequence, at, upstream }: Situation): boolean {
   return isShort && (step.pod.spec.initContainers ?? []).length > 0;
 }
 
-/** Returns whether the pod of a step had been admitted before. */
+/** Reports whether the pod of a step had already been admitted at an earlier step. */
 function isKnown(sequence: Sequence, at: number, { metadata }: Pod): boolean {
   return podsUntil(sequence, at - 1).some((pod) => pod.metadata.uid === metadata.uid);
 }
@@ -152,8 +155,8 @@ function groupsOverlap(answer: Answer | undefined): boolean {
 }
 
 /**
- * Returns whether the sides give each container the same number of CPUs, with the option `distribute-cpus-across-numa`,
- * on a machine with at least four NUMA nodes.
+ * Reports whether both sides give each container the same number of CPUs, but possibly other CPUs, with the option
+ * `distribute-cpus-across-numa`, on a machine with at least four NUMA nodes.
  */
 function distributesOtherwise({ sequence, at, upstream, ours }: Situation): boolean {
   const shape = topologies.find(({ name }) => name === sequence.topology);

@@ -4,11 +4,11 @@ import { parseArgs } from 'node:util';
 export interface ResourceOptions {
   /** Number of sequences. */
   readonly sequences: number;
-  /** Seed of the first sequence; the next ones have the next seeds. */
+  /** Seed of the first sequence. Each further sequence has the next seed. */
   readonly seed: number;
-  /** Whether the times of admissions are measured instead. */
+  /** Whether the duration of admissions is measured instead of comparing sequences. */
   readonly time: boolean;
-  /** File for the digests of upstream's answers; `undefined` for none. */
+  /** File to which the digests of upstream's answers are written; `undefined` if they are not written. */
   readonly record: string | undefined;
   readonly help: boolean;
 }

@@ -8,7 +8,7 @@ import type { Answer, Block, DeviceHints, NodeConfig, StateTexts, Step } from '.
 const ROOT = '/var/lib/kubelet';
 const FILES = ['cpu_manager_state', 'memory_manager_state'] as const;
 
-/** A node on which package `cm-resources` gives CPUs and memory to pods, without a runtime. */
+/** A node without a runtime, on which package `cm-resources` allocates CPUs and memory to pods. */
 export class OurNode {
   readonly #machine: MachineTopology;
   readonly #config: NodeConfig;
@@ -22,7 +22,7 @@ export class OurNode {
     this.#config = config;
   }
 
-  /** Starts the kubelet, which knows only what is on disk. */
+  /** Starts the resource managers, which know only the state files on disk. */
   async start(): Promise<Answer> {
     try {
       this.#resources = this.#create();
@@ -87,13 +87,16 @@ export class OurNode {
     for (const [name, text] of Object.entries(files)) await this.#fs.writeFileAtomic(`${ROOT}/${name}`, text);
   }
 
-  /** Frees the resources of pods that are gone, by admitting a pod without resources, and describes the node. */
+  /**
+   * Frees the resources of pods that are gone, by admitting a pod without resources. Returns `answer` with a
+   * description of the node.
+   */
   async #state(answer: Answer): Promise<Answer> {
     const resources = this.#resources;
     if (resources === undefined) throw new Error('the node was not started');
     await resources.admit(nobody, this.#active, AbortSignal.timeout(60_000));
     resources.release(nobody);
-    // Files are written in the background when resources become free.
+    // Waits for the state files: they are written in the background when resources are freed.
     for (let turn = 0; turn < 20; turn++) await setImmediate();
     const files: Record<string, string> = {};
     for (const name of FILES) files[name] = new TextDecoder().decode(await this.#fs.readFile(`${ROOT}/${name}`));
@@ -113,7 +116,7 @@ export class OurNode {
 }
 
 /**
- * A pod that gets no CPUs and no memory. It requests a device, so its admission still runs through the resource
+ * A pod that gets no CPUs and no memory. The pod requests a device, so that its admission runs through the resource
  * managers.
  */
 const nobody: Pod = {

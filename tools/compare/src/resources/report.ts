@@ -18,7 +18,7 @@ export class ResourceReport {
     this.#count('sequences');
     this.#count(`sequences on: ${sequence.topology}`);
     if (upstream[0]?.error === undefined) this.#countPolicies(sequence);
-    // After a difference the two nodes are not in the same state any more.
+    // Only answers before a difference are counted, because afterwards the two nodes are in different states.
     for (const [index, { error, admit, reason }] of upstream.slice(0, difference?.at).entries()) {
       const op = sequence.steps[index - 1]?.op;
       if (error !== undefined) this.#count(index === 0 ? 'configurations refused' : 'states refused at a restart');

@@ -15,13 +15,16 @@ export interface NodeConfig {
   readonly featureGates: Readonly<Record<string, boolean>>;
 }
 
-/** Hint of a device manager. */
+/** NUMA hint of a device manager. */
 interface DeviceHint {
   readonly nodes: readonly number[];
   readonly preferred: boolean;
 }
 
-/** Hints by resource, by container name; the empty name stands for the pod as a whole. */
+/**
+ * Hints of each container: a map by container name of maps by resource. The empty container name stands for the pod as
+ * a whole.
+ */
 export type DeviceHints = Readonly<Record<string, Readonly<Record<string, readonly DeviceHint[]>>>>;
 
 /** State files by name. */
@@ -31,9 +34,9 @@ export type StateTexts = Readonly<Record<string, string>>;
 export type Step =
   | { readonly op: 'admit'; readonly pod: Pod; readonly devices: DeviceHints }
   | { readonly op: 'remove'; readonly uid: string }
-  /** A container of the pod starts, so that the init containers before it have finished. */
+  /** The start of a container of the pod, which means that the init containers before it have finished. */
   | { readonly op: 'start'; readonly uid: string; readonly container: string }
-  /** The kubelet starts again, with other state files if there are any. */
+  /** A restart of the kubelet. If `files` is set, they replace the state files. */
   | { readonly op: 'restart'; readonly files?: StateTexts };
 
 /** A node and the events on it. */
@@ -53,19 +56,19 @@ export interface Block {
 
 /** Description of the node after a step. */
 export interface Answer {
-  /** Error that keeps the kubelet from running; nothing else is known then. */
+  /** Error because of which the kubelet does not start. Other fields are then absent. */
   readonly error?: string;
   readonly admit?: boolean;
   readonly reason?: string;
   readonly message?: string;
-  /** Duration of the admission. */
+  /** Duration of the admission, in nanoseconds. */
   readonly nanoseconds?: number;
   readonly files?: StateTexts;
-  /** CPUs of each container of an active pod, shared ones included, by `UID/container`. */
+  /** CPUs on which each container of an active pod may run, exclusive or shared, by `UID/container`. */
   readonly affinity?: Readonly<Record<string, string>>;
-  /** CPUs in the podresources API. */
+  /** Exclusive CPUs of each container as the podresources API reports them, by `UID/container`. */
   readonly exclusive?: Readonly<Record<string, readonly number[]>>;
-  /** Memory in the podresources API, sorted by resource. */
+  /** Memory of each container as the podresources API reports it, by `UID/container`, sorted by resource. */
   readonly memory?: Readonly<Record<string, readonly Block[]>>;
   readonly allocatableCPUs?: readonly number[];
   readonly allocatableMemory?: readonly Block[];

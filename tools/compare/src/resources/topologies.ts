@@ -57,7 +57,10 @@ export function regularTopology(shape: RegularShape): TopologyShape {
   };
 }
 
-/** CPUs alternate between the sockets, a whole core is offline, and a third node has only memory. */
+/**
+ * A machine whose CPU ids alternate between the sockets, with a whole core offline and a third NUMA node that has only
+ * memory.
+ */
 const odd: TopologyShape = {
   name: 'odd numbering, an offline core, a node of memory',
   offline: [3, 11],
@@ -120,10 +123,11 @@ export function sysFiles({ nodes, cores, offline }: TopologyShape): ReadonlyMap<
     for (const cpu of cpus) {
       const isOffline = offline.includes(cpu);
       files.set(`${NODES}/node${node}/cpu${cpu}/online`, isOffline ? '0' : '1');
-      // The kernel removes the topology and the caches of an offline CPU.
+      // An offline CPU has no topology and cache files, because the kernel removes them.
       if (isOffline) continue;
       const online = sharing.filter((other) => !offline.includes(other));
-      // The kernel has links from the directory of a node to those of its CPUs.
+      // The files exist twice, because the kernel has links from a NUMA node's directory to the directories of its
+      // CPUs.
       for (const directory of [`${CPUS}/cpu${cpu}`, `${NODES}/node${node}/cpu${cpu}`]) {
         files.set(`${directory}/topology/core_id`, `${id}`);
         files.set(`${directory}/topology/physical_package_id`, `${socket}`);

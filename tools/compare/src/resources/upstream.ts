@@ -10,7 +10,10 @@ import { sysFiles, type TopologyShape } from './topologies.ts';
 /** Machine as cAdvisor describes it to the Go kubelet. */
 export type MachineInfo = Readonly<Record<string, unknown>>;
 
-/** Lets cAdvisor read a machine from files in a temporary directory. @throws Error if the program fails, or without root */
+/**
+ * Returns the machine as cAdvisor reads it from files in a temporary directory. @throws Error if the program fails, or
+ * without root
+ */
 export async function machineInfo(program: string, shape: TopologyShape): Promise<MachineInfo> {
   const root = await mkdtemp(join(tmpdir(), 'na-machine-'));
   try {
@@ -25,12 +28,12 @@ export async function machineInfo(program: string, shape: TopologyShape): Promis
   }
 }
 
-/** The Go program with upstream's managers, which runs one sequence after another. */
+/** Process of the Go program with upstream's resource managers, which runs one sequence after another. */
 export class Upstream implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
 
-  /** @param directory parent of the directories with the state files */
+  /** @param directory parent directory of the directories with the state files */
   constructor(program: string, directory: string) {
     this.#child = spawn(program, ['run'], {
       stdio: ['pipe', 'pipe', 'inherit'],
