@@ -93,7 +93,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('N4: while a pod source has not reported, a full disk removes no images for up to five minutes, because pods of that source may need the images', async () => {
+  test('N4: a full disk removes no images for up to five minutes while a pod source has not reported', async () => {
     const world = await measuredWorld();
     world.cri.addImage(busyboxImage('needed'));
     world.cri.addImage(busyboxImage('unused'));
@@ -210,7 +210,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('N2: a restarted kubelet evicts by fresh stats: no pod after a memory shortage that ended while it was down, one pod in the next shortage', async () => {
+  test('N2: a restarted kubelet evicts no pod for a shortage that ended before the restart, and one in the next shortage', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, used: new Map([['a', 300 * MI]]) };
     const first = evicting(world, measured);

@@ -50,7 +50,7 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
-  test('a container restarts and is probed again although it has the restartPolicy Never, if the feature gate for container restart policies is off', async () => {
+  test('if the gate for container restart policies is off, a container with restartPolicy Never restarts and is probed again', async () => {
     const world = await makeWorld();
     const { clock } = world;
     const restartFeatures = { containerRestartRules: false, restartAllContainers: false };
