@@ -149,7 +149,7 @@ export class RequestRouter implements ExchangeHandlers {
     if (admission.user === undefined) return admission.refusal;
     const { user } = admission;
     exchange.trust();
-    // No name contains a NUL, so that nothing can be found: 404, as in upstream.
+    // No name contains a NUL, so the response to such a path is 404, as in upstream.
     if (segments === undefined) return path.includes('\0') ? notFound() : text(400, '400 Bad Request\n');
     const { debugging } = this.#options;
     if (!debugging && isDebuggingPath(segments)) return text(405, 'Debug endpoints are disabled.\n');

@@ -67,7 +67,7 @@ const UPGRADE = 'Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n';
 describe.each([
   ['a request', '/pods', '', 'pods'],
   ['a request to upgrade', '/exec/n/p/c', UPGRADE, 'exec'],
-])('SecuredServer: %s', (_what, path, headers, body) => {
+])('ambiguous forms of %s to SecuredServer', (_what, path, headers, body) => {
   it.each([
     ['two Host headers', `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n`, 400],
     ['HTTP/2.0 in HTTP/1 framing', `GET ${path} HTTP/2.0\r\nHost: x\r\n`, 505],

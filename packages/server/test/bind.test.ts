@@ -75,7 +75,7 @@ const SERVERS: readonly (readonly [string, string, () => Promise<number>])[] = [
   ],
 ];
 
-describe.each(SERVERS)('%s', (_name, scheme, start) => {
+describe.each(SERVERS)('addresses of the %s', (_name, scheme, start) => {
   it.runIf(hasIpv6).each(['127.0.0.1', '::1'])('a server with address 0.0.0.0 answers on %s', async (host) => {
     const port = await start();
     expect(await statusOf(scheme, host, port)).toBe(200);
