@@ -162,11 +162,11 @@ describe('generated code of oneofs, maps of messages and imported messages', () 
   });
 });
 
-describe('a oneof', () => {
+describe('encoding and decoding of a oneof', () => {
   it.each([
     ['an empty text', { text: '' }, '0a 00'],
-    ['no', { flag: false }, '10 00'],
-    ['no bytes', { raw: new Uint8Array(0) }, '1a 00'],
+    ['the value false', { flag: false }, '10 00'],
+    ['an empty byte array', { raw: new Uint8Array(0) }, '1a 00'],
     ['the fraction 0', { share: 0 }, '21 0000000000000000'],
     ['the number 0', { small: 0 }, '28 00'],
     ['the bigint 0', { large: 0n }, '30 00'],
