@@ -8,7 +8,9 @@ export type CheckpointFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'r
 
 /** Location and file format of checkpoints. */
 export interface CheckpointStoreOptions {
-  /** Directory of the checkpoint files; created with mode 0750 when the first checkpoint is written. */
+  /**
+   * Directory of the checkpoint files. The directory is created with mode 0750 when the first checkpoint is written.
+   */
   readonly directory: string;
   /** Name of the field that holds the checksum. Default: `checksum`, as in upstream's files. */
   readonly checksumField?: string;
@@ -18,7 +20,10 @@ export interface CheckpointStoreOptions {
 
 const KEY = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const MAX_KEY_LENGTH = 250;
-/** No state of a node is that large; a larger file was not written by this store. */
+/**
+ * Maximum size of a checkpoint file in bytes. No state of a node is that large, so a larger file was not written by
+ * this store.
+ */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -63,7 +68,7 @@ export class CheckpointStore {
     const path = this.#pathOf(key);
     return await this.#turns.run(key, async () => {
       try {
-        // The bounded read refuses a FIFO; a plain read would block until another process writes to it.
+        // The bounded read rejects a FIFO. A plain read would block until another process writes to the FIFO.
         return this.#parse(path, await readFileBounded(this.#fs, path, MAX_BYTES));
       } catch (error) {
         if (isMissing(error)) return undefined;
@@ -102,7 +107,7 @@ export class CheckpointStore {
     let plain: JsonValue;
     try {
       text = JSON.stringify(content);
-      // Values that JSON drops must not be part of the checksum.
+      // Values that JSON drops must not be part of the checksum, so the checksum is computed over the parsed JSON.
       plain = isPlainText(content) ? content : JSON.parse(text);
     } catch (cause) {
       throw new CheckpointError('InvalidContent', path, 'must have content that can be written as JSON', { cause });
@@ -131,7 +136,7 @@ export class CheckpointStore {
     try {
       actual = this.#options.checksum(content);
     } catch (error) {
-      // The content nests deeper than the stack allows.
+      // Computing the checksum fails if the content nests deeper than the stack allows.
       throw corrupt('its checksum cannot be computed', error);
     }
     if (actual !== expected) throw corrupt(`its checksum is ${actual}, not ${expected}`);
@@ -161,7 +166,10 @@ function isKey(name: string): boolean {
   return name.length <= MAX_KEY_LENGTH && KEY.test(name);
 }
 
-/** Returns whether an object has only texts, which JSON keeps. A state file of all pods is one large text. */
+/**
+ * Reports whether all values of an object are texts, which JSON keeps unchanged. Then the JSON need not be parsed
+ * again, which matters because the state file of all pods is one large text.
+ */
 function isPlainText(content: object): content is Readonly<Record<string, string>> {
   if (Object.getPrototypeOf(content) !== Object.prototype) return false;
   return Object.values(content).every((value) => typeof value === 'string');

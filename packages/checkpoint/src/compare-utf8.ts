@@ -1,7 +1,8 @@
 /**
- * Compares two texts by the bytes of their UTF-8 form, as Go sorts strings. JavaScript's `<` compares UTF-16 units, which
- * puts characters above U+FFFF before those from U+E000. Returns a negative number if `a` comes first, 0 if they are
- * equal. Much faster than a comparison of two `Buffer`s, which matters for state files with many entries.
+ * Compares two texts by the bytes of their UTF-8 form, as Go sorts strings. JavaScript's `<` compares UTF-16 units,
+ * which puts characters above U+FFFF before those from U+E000. Returns a negative number if `a` comes first, 0 if they
+ * are equal. The function is much faster than a comparison of two `Buffer`s, which matters for state files with many
+ * entries.
  */
 export function compareUtf8(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

@@ -5,9 +5,9 @@ import { compareUtf8 } from './compare-utf8.ts';
  * checksums of its state files (`pkg/kubelet/checkpointmanager/checksum`, `k8s.io/utils/dump: ForHash`).
  */
 export interface GoDump {
-  /** With the type, as printed for fields of structures. */
+  /** Text with the type, as printed for the fields of a structure. */
   readonly typed: string;
-  /** Without the type, as printed for elements of maps and slices, whose type is known. */
+  /** Text without the type, as printed for the elements of maps and slices, whose type is already known. */
   readonly bare: string;
 }
 
@@ -23,7 +23,7 @@ export function goSlice(type: string, elements: readonly GoDump[] | null): GoDum
 }
 
 /**
- * Dumps a map with string or integer keys, which are sorted as Go's.
+ * Dumps a map with string or integer keys, which are sorted as in Go.
  * @param type such as `map[string]string` @param entries `null` is Go's nil
  */
 export function goMap(type: string, entries: Iterable<readonly [key: string | number, value: GoDump]> | null): GoDump {
@@ -40,7 +40,7 @@ export function goStruct(type: string, fields: Readonly<Record<string, GoDump>>)
   return { typed: `(${type})${bare}`, bare };
 }
 
-/** Dumps a pointer to a structure. @param type that of the structure */
+/** Dumps a pointer to a structure. @param type type of the structure */
 export function goPointer(type: string, { bare }: GoDump): GoDump {
   return { typed: `(*${type})${bare}`, bare: `<*>${bare}` };
 }

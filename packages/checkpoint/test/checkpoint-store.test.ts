@@ -76,7 +76,7 @@ describe('CheckpointStore', () => {
     ['{"policyName":"none"}', 'it has no checksum'],
     ['{"checksum":"1"}', 'it has no checksum'],
     ['{"policyName":"none","checksum":1}', 'its checksum is 1015607022, not 1'],
-  ])('reports %j as corrupt, naming the file', async (content, reason) => {
+  ])('reports the file content %j as corrupt, naming the file: %s', async (content, reason) => {
     const { fs, store } = make();
     await fs.mkdir('/var/lib/kubelet/state');
     await fs.writeFile(path, Buffer.from(content, 'latin1'));
@@ -160,7 +160,7 @@ describe('CheckpointStore', () => {
       for (const powerLoss of [false, true]) {
         const { fs, store } = make();
         await store.create('state', { version: 1 });
-        // From here on the process is dead: nothing of what it would still do happens.
+        // From here on, the process counts as dead: none of its further operations takes effect.
         const death = fs.injectFault({ code: 'EIO', skip: operations, times: Number.POSITIVE_INFINITY });
         const finished = await store.create('state', { version: 2 }).then(
           () => true,
@@ -206,7 +206,7 @@ describe('CheckpointStore', () => {
         await fs.writeFile(path, bytes);
         const before = JSON.stringify(content);
         const after = await store.get('cpu_manager_state').catch(() => 'noticed');
-        // A change that means the same to a reader of JSON (a number written otherwise) is none.
+        // A change that leaves the parsed JSON the same, such as another notation of a number, need not be detected.
         if (after !== 'noticed') expect(JSON.stringify(sorted(after))).toBe(JSON.stringify(sorted(JSON.parse(before))));
       }),
     );

@@ -9,7 +9,7 @@ test.each([
   // U+E000 comes before U+10000 in UTF-8, and after its surrogates in UTF-16.
   ['\ue000', '\u{10000}', -1],
   ['x\u{1f600}', 'x\u{1f600}', 0],
-])('compareUtf8 compares %j with %j', (a, b, expected) => {
+])('compareUtf8 of %j and %j has the sign %d', (a, b, expected) => {
   expect(Math.sign(compareUtf8(a, b))).toBe(expected);
   expect(Math.sign(compareUtf8(b, a))).toBe(0 - expected || 0);
 });

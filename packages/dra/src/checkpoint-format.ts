@@ -12,8 +12,9 @@ const API_VERSION = 'checkpoint.dra.kubelet.k8s.io/v1';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Encodes upstream's file `dra_manager_state`, so that a machine can switch between that kubelet and this one: the
- * claims as JSON text with its CRC-32 (IEEE). Equal content gives equal bytes; the order of upstream's list is random.
+ * Encodes the file `dra_manager_state` in upstream's format, so that a machine can switch between the Go kubelet and
+ * this one. The file contains the claims as JSON text, and the CRC-32 (IEEE) of that text. Equal claims give equal
+ * bytes, whereas the order of upstream's list is random.
  */
 export function encodeCheckpoint(claims: Iterable<StoredClaim>): string {
   const list = [...claims].sort((a, b) => byBytes(claimKey(a), claimKey(b))).map(encodeClaim);
@@ -21,7 +22,7 @@ export function encodeCheckpoint(claims: Iterable<StoredClaim>): string {
   return `{"Data":${goJson(data)},"Checksum":${crc32(data)}}`;
 }
 
-/** Decodes the file. @throws Error that names the field */
+/** Decodes the file `dra_manager_state`. @throws Error naming the invalid field */
 export function decodeCheckpoint(text: string): readonly StoredClaim[] {
   const { Data: data, Checksum: expected } = fieldsOf(JSON.parse(text), 'it');
   if (typeof data !== 'string') throw new Error('Data must be a string');
@@ -31,7 +32,7 @@ export function decodeCheckpoint(text: string): readonly StoredClaim[] {
   return listOf(list, 'ClaimInfoStateList').map((claim, index) => decodeClaim(claim, `ClaimInfoStateList[${index}]`));
 }
 
-// Encoded manually, because JavaScript orders numeric property names differently.
+// The JSON is assembled manually, because JavaScript orders property names that are numbers differently from Go.
 function encodeClaim({ uid, name, namespace, podUids, drivers }: StoredClaim): string {
   const names = `"ClaimUID":${goJson(uid)},"ClaimName":${goJson(name)},"Namespace":${goJson(namespace)}`;
   const pods = [...podUids].sort(byBytes).map((podUid) => `${goJson(podUid)}:{}`);
@@ -48,7 +49,7 @@ function encodeDevice({ pool, device, shareId, requestNames, cdiDeviceIds }: Pre
   return `{${names},"ShareID":${share},"RequestNames":${requests},"CDIDeviceIDs":${encodeList(cdiDeviceIds.map(goJson))}}`;
 }
 
-/** Encodes an empty list as Go's nil, which upstream has for a list that a driver left empty. */
+/** Encodes a list. An empty list becomes `null`, because Go has nil for a list that a driver left empty. */
 function encodeList(elements: readonly string[]): string {
   return elements.length === 0 ? 'null' : `[${elements.join()}]`;
 }
@@ -76,7 +77,7 @@ function decodeDevice(value: unknown, at: string): PreparedDevice {
   return {
     pool: textOf(PoolName, `${at}.PoolName`),
     device: textOf(DeviceName, `${at}.DeviceName`),
-    // Absent in files of older versions.
+    // Files of older versions have no ShareID.
     ...(ShareID != null && { shareId: textOf(ShareID, `${at}.ShareID`) }),
     requestNames: texts(RequestNames, `${at}.RequestNames`),
     cdiDeviceIds: texts(CDIDeviceIDs, `${at}.CDIDeviceIDs`),

@@ -5,9 +5,12 @@ export interface PreparedDevice {
   readonly pool: string;
   readonly device: string;
   readonly shareId?: string | undefined;
-  /** Requests of the claim that the device is for, without subrequests; empty if it is for all. */
+  /**
+   * Names of the requests that the device is for, without subrequests. Empty if the device is for all requests of the
+   * claim.
+   */
   readonly requestNames: readonly string[];
-  /** Qualified names for the runtime; may be empty. */
+  /** CDI device IDs: the qualified names that the runtime gets. The list may be empty. */
   readonly cdiDeviceIds: readonly string[];
 }
 
@@ -18,11 +21,16 @@ export interface ClaimInfo {
   readonly namespace: string;
   /** Pods that refer to the claim. */
   readonly podUids: ReadonlySet<string>;
-  /** Prepared devices of each driver of the claim; empty before the driver has prepared the claim. */
+  /**
+   * Prepared devices of the claim, by driver. The list of a driver is empty until the driver has prepared the claim.
+   */
   readonly drivers: ReadonlyMap<string, readonly PreparedDevice[]>;
-  /** Whether all drivers prepared the claim in this process. After a restart, drivers are called again. */
+  /**
+   * Whether all drivers prepared the claim in this process. After a restart of the kubelet, the drivers are called
+   * again.
+   */
   readonly isPrepared: boolean;
-  /** Devices of the claim according to the API server; `undefined` for a claim from the checkpoint. */
+  /** Devices of the claim according to the API server; `undefined` for a claim that was read from the checkpoint. */
   readonly allocated: readonly AllocatedDevice[] | undefined;
 }
 
@@ -39,22 +47,25 @@ export function newClaimInfo(claim: ResourceClaim): ClaimInfo {
   return { ...{ uid, name, namespace, allocated, drivers }, podUids: new Set(), isPrepared: false };
 }
 
-/** Returns the claim with one more pod. */
+/** Returns a copy of the claim's state with one more pod. */
 export function withPod(info: ClaimInfo, podUid: string): ClaimInfo {
   return info.podUids.has(podUid) ? info : { ...info, podUids: new Set([...info.podUids, podUid]) };
 }
 
-/** Returns the claim without a pod. */
+/** Returns a copy of the claim's state without the given pod. */
 export function withoutPod(info: ClaimInfo, podUid: string): ClaimInfo {
   return { ...info, podUids: new Set([...info.podUids].filter((uid) => uid !== podUid)) };
 }
 
-/** Returns the claim with the devices that a driver prepared, instead of those of an earlier call. */
+/**
+ * Returns a copy of the claim's state with the devices that a driver prepared. They replace the devices of an earlier
+ * call.
+ */
 export function withDevices(info: ClaimInfo, driver: string, devices: readonly PreparedDevice[]): ClaimInfo {
   return { ...info, drivers: new Map([...info.drivers, [driver, devices]]) };
 }
 
-/** Returns the devices of a request with their drivers; the empty request stands for all devices of the claim. */
+/** Returns the devices of a request with their drivers. The request '' stands for the whole claim. */
 export function devicesOfRequest(
   { drivers }: Pick<ClaimInfo, 'drivers'>,
   request: string,
@@ -66,7 +77,10 @@ export function devicesOfRequest(
   return [...drivers].flatMap(([driver, devices]) => devices.filter(isFor).map((device) => [driver, device] as const));
 }
 
-/** Returns the CDI device IDs of a container's requests of a claim, without duplicates (`cdiDevicesAsList`). */
+/**
+ * Returns the CDI device IDs of the requests that a container makes of a claim, without duplicates
+ * (`cdiDevicesAsList`).
+ */
 export function cdiDeviceIds(info: Pick<ClaimInfo, 'drivers'>, requests: Iterable<string>): readonly string[] {
   const ids = [...requests].flatMap((request) =>
     devicesOfRequest(info, request).flatMap(([, device]) => device.cdiDeviceIds),
@@ -74,7 +88,7 @@ export function cdiDeviceIds(info: Pick<ClaimInfo, 'drivers'>, requests: Iterabl
   return [...new Set(ids)];
 }
 
-/** Returns the request of a reference `request/subrequest` (`BaseRequestRef`). */
+/** Returns the request name in a reference `request/subrequest` (`BaseRequestRef`). */
 function baseRequest(reference: string): string {
   return reference.split('/', 1)[0] ?? '';
 }

@@ -7,9 +7,12 @@ import { KeyedMutex } from '@node-agent/async';
 export class ClaimLocks {
   readonly #locks = new KeyedMutex<string>();
 
-  /** Runs work while it holds all these claims. @throws the signal's reason, if it is aborted before the work starts */
+  /**
+   * Runs work while all claims with the given keys are locked. @throws the signal's reason, if the signal is aborted
+   * before the work starts
+   */
   async run<T>(keys: readonly string[], work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    // In a fixed order, so that no two pods wait for each other.
+    // The locks are taken in a fixed order, so that no two pods wait for each other.
     const ordered = [...new Set(keys)].sort();
     const nested = ordered.reduceRight<() => Promise<T>>(
       (inner, key) => () => this.#locks.run(key, inner, signal),

@@ -5,8 +5,8 @@ import { allocatedDevices, type ResourceClaim } from './resource-claim.ts';
 const SCHEDULING_GROUP = 'scheduling.k8s.io';
 
 /**
- * Returns why a pod may not use a claim, in upstream's words; `undefined` if the pod may use it (`prepareResources` in
- * `pkg/kubelet/cm/dra/manager.go`, `IsForPod` and `IsReservedForPod` in
+ * Returns why a pod may not use a claim, in upstream's words. Returns `undefined` if the pod may use the claim
+ * (`prepareResources` in `pkg/kubelet/cm/dra/manager.go`, `IsForPod` and `IsReservedForPod` in
  * `k8s.io/dynamic-resource-allocation/resourceclaim`).
  */
 export function claimProblem(

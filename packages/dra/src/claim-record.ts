@@ -7,15 +7,16 @@ import { DraError } from './errors.ts';
 /** File operations of a {@link ClaimRecord}. */
 export type RecordFiles = Pick<FileSystem, 'mkdir' | 'open' | 'readdir' | 'remove' | 'writeFileAtomic'>;
 
-/** Upstream's name of the file (`draManagerStateFileName`). */
+/** Name of the checkpoint file, as in upstream (`draManagerStateFileName`). */
 const FILE_NAME = 'dra_manager_state';
 
-/** Maximum size of the file, for reading and writing: larger than any node's state. */
+/** Maximum size of the file in bytes, for reading and writing. No node has so many claims. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * Checkpoint of the claim cache. If the file cannot be read, no claim is prepared or unprepared until it can be read
- * again, because drivers would not be called for claims of earlier pods. Upstream's kubelet does not start then.
+ * Checkpoint of the claim cache. If the file cannot be read, no claim is prepared or unprepared until the file can be
+ * read again. Otherwise no driver would be called to unprepare the claims of earlier pods. Upstream's kubelet does not
+ * start in this case.
  */
 export class ClaimRecord {
   readonly #fs: RecordFiles;
@@ -43,7 +44,10 @@ export class ClaimRecord {
     return `${this.#directory}/${FILE_NAME}`;
   }
 
-  /** Reads the file once; after a failure, the next call reads again. @throws DraError `CorruptCheckpoint` */
+  /**
+   * Reads the file, unless it was already read. After a failure, the next call reads again. @throws DraError
+   * `CorruptCheckpoint`
+   */
   async load(): Promise<void> {
     if (this.#isLoaded) return;
     this.#loading ??= this.#load().finally(() => {
@@ -60,14 +64,14 @@ export class ClaimRecord {
 
   async #after(before: Promise<void> | undefined): Promise<void> {
     await before?.catch(() => {});
-    // Changes from here on need another write.
+    // A claim that changes from here on is not part of this write and needs another one.
     this.#underWay = this.#next;
     this.#next = undefined;
     const text = encodeCheckpoint(this.#cache.all());
     if (text === this.#written) return;
     try {
       const bytes = Buffer.byteLength(text);
-      // The next process could not read a larger file; the old file is kept instead.
+      // The file is not replaced by a larger file than the limit, because the next process could not read it.
       if (bytes > MAX_BYTES) throw new Error(`the content has ${bytes} bytes, at most ${MAX_BYTES} are possible`);
       this.#written = undefined;
       await this.#fs.mkdir(this.#directory, { mode: 0o750 });

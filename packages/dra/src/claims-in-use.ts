@@ -14,7 +14,7 @@ export class ClaimsInUse {
     gauge.set({ driver_name: ANY_DRIVER }, 0);
   }
 
-  /** Counts the change of one claim; `undefined` stands for no claim. */
+  /** Updates the counts for the change of one claim. `undefined` stands for a claim that does not exist. */
   change(before: ClaimInfo | undefined, after: ClaimInfo | undefined): void {
     for (const driver of driversInUse(before)) this.#add(driver, -1);
     for (const driver of driversInUse(after)) this.#add(driver, 1);
@@ -34,8 +34,8 @@ export class ClaimsInUse {
 }
 
 /**
- * A claim from the checkpoint counts if each of its drivers has devices, because its pod may run. Upstream does not
- * count it until the drivers are called again.
+ * Returns the labels under which a claim counts as in use. A claim from the checkpoint counts if each of its drivers
+ * has devices, because its pod may be running. Upstream counts such a claim only after the drivers were called again.
  */
 function driversInUse(info: ClaimInfo | undefined): readonly string[] {
   if (info === undefined) return [];

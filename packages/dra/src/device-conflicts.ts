@@ -3,7 +3,7 @@ import type { AllocatedDevice } from './resource-claim.ts';
 
 /** A device that is allocated to one claim and held by another claim on this node. */
 export interface DeviceConflict {
-  /** `driver/pool/device`. */
+  /** Name of the device in the form `driver/pool/device`. */
   readonly device: string;
   readonly holder: ClaimInfo;
   /** Whether the devices of the holder are known from the API server, and not only from the checkpoint. */
@@ -14,8 +14,8 @@ type Use = Pick<AllocatedDevice, 'driver' | 'pool' | 'device' | 'adminAccess' | 
 
 /**
  * Returns the devices of a claim that other claims hold. A device may be used by two claims only if one of them has it
- * with admin access, or if both have a share of it. The scheduler keeps to that rule, but a pod that was deleted by
- * force may still run here when its devices are allocated again.
+ * with admin access, or if both have a share of it. The scheduler enforces that rule. But when a device is allocated
+ * again, a pod that was deleted by force may still run on this node with the device.
  */
 export function deviceConflicts(
   claim: Pick<ClaimInfo, 'namespace' | 'name'>,

@@ -26,14 +26,20 @@ export interface DeviceHealthsParts {
 
 const FILE_NAME = 'dra_health_state';
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Pause before a stream that has ended is opened again (`add` in `dra_plugin_manager.go`). */
+/** Pause before a health stream that has ended is opened again, in milliseconds (`add` in `dra_plugin_manager.go`). */
 const RETRY_MS = 5_000;
-/** Pause before a plugin without the health service is called again, in case another plugin now serves its socket. */
+/**
+ * Pause before a plugin without the health service is called again, in milliseconds. By then, another plugin may serve
+ * the socket.
+ */
 const UNIMPLEMENTED_RETRY_MS = 300_000;
-/** Minimum pause between two messages of one plugin, and devices processed per second (W6). */
+/**
+ * Limits on the work for one plugin: the minimum pause between two messages, and the number of devices processed per
+ * second (W6).
+ */
 const MIN_PAUSE_MS = 100;
 const DEVICES_PER_SECOND = 100_000;
-/** Minimum pause between two writes of the file. */
+/** Minimum pause between two writes of the state file, in milliseconds. */
 const WRITE_PAUSE_MS = 1_000;
 
 /** Health of the devices of all drivers (`pkg/kubelet/cm/dra/healthinfo.go`, KEP-4680). */
@@ -42,7 +48,7 @@ export class DeviceHealths {
   readonly #path: string;
   readonly #directory: string;
   readonly #drivers = new Map<string, DriverHealth>();
-  /** Plugins whose streams have delivered a message and go on, by driver. */
+  /** Plugins with an open health stream that has delivered a message, by driver. */
   readonly #streaming = new Map<string, Set<DraPlugin>>();
   readonly #expiries = new Map<string, Timer>();
   #writing: Promise<void> | undefined;
@@ -55,7 +61,9 @@ export class DeviceHealths {
     this.#path = `${directory}/${FILE_NAME}`;
   }
 
-  /** Reads the file of an earlier process. If that fails, the health of all devices is unknown, as in upstream. */
+  /**
+   * Reads the state file of an earlier process. If reading fails, the health of all devices is unknown, as in upstream.
+   */
   async start(signal: AbortSignal): Promise<void> {
     this.#ending = signal;
     signal.addEventListener('abort', () => this.#cancelExpiries(), { once: true });
@@ -63,7 +71,7 @@ export class DeviceHealths {
       const bytes = await readFileBounded(this.#parts.fs, this.#path, MAX_BYTES);
       const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
       for (const [driver, devices] of decodeHealth(text, this.#now())) {
-        // A stream may already have delivered newer reports.
+        // A driver whose stream has already delivered newer reports is skipped.
         if (!this.#drivers.has(driver)) this.#set(driver, devices);
       }
     } catch (err) {
@@ -110,7 +118,10 @@ export class DeviceHealths {
     this.#tell(driver, changed);
   }
 
-  /** Without a stream, the health of a driver's devices is unknown. A plugin that replaces another one has its own. */
+  /**
+   * Called when a plugin's stream has ended. Without any stream, the health of the driver's devices becomes unknown. A
+   * plugin that replaces this one has a stream of its own.
+   */
   #ended(plugin: DraPlugin): void {
     const { driver } = plugin;
     const streaming = this.#streaming.get(driver);
@@ -129,7 +140,7 @@ export class DeviceHealths {
     const expiryMs = nextExpiryMs(devices);
     if (expiryMs === undefined || this.#ending.aborted) return;
     const { clock } = this.#parts;
-    // One millisecond later, because a report is valid until its timeout has passed.
+    // The timer fires one millisecond later, because a report is still valid at its timeout.
     const waitMs = Math.max(0, expiryMs - clock.monotonic()) + 1;
     this.#expiries.set(
       driver,

@@ -35,11 +35,14 @@ export interface DraPods {
   /** Returns the pods that hold resources of the node (N1). */
   active(): readonly Pod[];
   /**
-   * Returns whether a container of a pod that is not active may still run; the pod keeps its claims until then. Default:
-   * no container may.
+   * Returns whether a container of a pod that is not active may still run. As long as one may, the pod keeps its
+   * claims. Default: no container may run.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known. Until they are, no claim of an unknown pod is unprepared. */
+  /**
+   * Returns whether all pod sources have reported. Until then, the claims of pods that the kubelet does not know stay
+   * prepared.
+   */
   sourcesReady(): boolean;
 }
 
@@ -55,7 +58,7 @@ export interface DraManagerComponents {
   readonly pods: DraPods;
   /** Transport between drivers and kubelet. Default: gRPC on unix sockets. */
   readonly transport?: GrpcTransport;
-  /** Records what a pod waits for. Default: not recorded. */
+  /** Runs work for which a pod waits, and records the wait. Default: waits are not recorded. */
   readonly noted?: NotedWait;
   /** Called when the health of a device of these pods has changed, because their statuses contain it. */
   readonly onHealthChanged?: (podUids: readonly string[]) => void;
@@ -67,17 +70,23 @@ export interface DraManagerComponents {
 export interface DraManagerOptions {
   /** Absolute path of the directory for the state files: the root directory of the kubelet. */
   readonly directory: string;
-  /** Gate DRAExtendedResource. Default: true. */
+  /** State of the feature gate DRAExtendedResource. Default: enabled. */
   readonly extendedResources?: boolean;
-  /** Gate DRAWorkloadResourceClaims. Default: false. */
+  /** State of the feature gate DRAWorkloadResourceClaims. Default: disabled. */
   readonly workloadClaims?: boolean;
-  /** Gate ResourceHealthStatus: drivers are asked for the health of devices. Default: true. */
+  /**
+   * State of the feature gate ResourceHealthStatus, with which drivers are asked for the health of devices. Default:
+   * enabled.
+   */
   readonly health?: boolean;
-  /** Gate ResourceHealthStatusMessage. Default: true. */
+  /** State of the feature gate ResourceHealthStatusMessage. Default: enabled. */
   readonly healthMessages?: boolean;
 }
 
-/** `defaultReconcilePeriod` of `pkg/kubelet/cm/dra/manager.go`. */
+/**
+ * Interval at which the claims of removed pods are unprepared, as in upstream (`defaultReconcilePeriod` of
+ * `pkg/kubelet/cm/dra/manager.go`).
+ */
 const RECONCILE_MS = 60_000;
 
 /**
@@ -95,7 +104,7 @@ export class DraManager {
   readonly #record: ClaimRecord;
   readonly #plugins: DraPlugins;
   readonly #slices: SliceRemover;
-  /** `undefined` if the gate ResourceHealthStatus is off. */
+  /** Health of devices. `undefined` if the feature gate ResourceHealthStatus is disabled. */
   readonly #healths: DeviceHealths | undefined;
   readonly #noted: NotedWait;
   readonly #preparer: Preparer;
@@ -187,7 +196,7 @@ export class DraManager {
 
   /**
    * Unprepares the claims of a pod whose containers have all stopped. Returns synchronously if the pod has no claims.
-   * @throws DraError with upstream's message; the call must be repeated
+   * @throws DraError with upstream's message; then the caller must repeat the call
    */
   unprepare(pod: Pod, signal: AbortSignal): Promise<void> | undefined {
     const { uid } = pod.metadata;
@@ -202,7 +211,7 @@ export class DraManager {
 
   /**
    * Returns whether claims of a pod are still prepared, so that the Pod object must not be removed
-   * (`PodMightNeedToUnprepareResources`). @param pod `undefined` if the pod is not known any more
+   * (`PodMightNeedToUnprepareResources`). @param pod the pod, or `undefined` if the kubelet no longer knows the pod
    */
   holdsClaims(podUid: string, pod: Pod | undefined): boolean {
     if (this.#cache.keysOf(podUid).length > 0) return true;
@@ -218,7 +227,10 @@ export class DraManager {
     return requests.size === 0 ? [] : this.#cdiDevices(pod, requests);
   }
 
-  /** Returns the health of a container's claimed devices for its status; empty if it has none. */
+  /**
+   * Returns the health of a container's claimed devices for its status, or an empty list if the container has no
+   * claimed devices.
+   */
   resourcesStatus(pod: Pod, container: Container): NonNullable<ContainerStatus['allocatedResourcesStatus']> {
     const healths = this.#healths;
     if (healths === undefined) return [];
@@ -241,7 +253,10 @@ export class DraManager {
     }
   }
 
-  /** Returns why a plugin that was found by its socket cannot be used, in upstream's words; `undefined` if it can. */
+  /**
+   * Returns why a plugin that was found by its socket cannot be used, in upstream's words, or `undefined` if the plugin
+   * can be used.
+   */
   validatePlugin(driver: string, endpoint: string, services: readonly string[]): string | undefined {
     return this.#plugins.validate(driver, endpoint, services);
   }
@@ -251,7 +266,7 @@ export class DraManager {
     this.#plugins.register(driver, endpoint, services);
   }
 
-  /** Deregisters a plugin whose socket is gone. */
+  /** Deregisters a plugin whose socket was removed. */
   deregisterPlugin(driver: string, endpoint: string): void {
     this.#plugins.deregister(driver, endpoint);
   }
@@ -296,7 +311,10 @@ export class DraManager {
     }
   }
 
-  /** Unprepares the claims of removed pods, independently for each pod: a driver that hangs delays no other pod. */
+  /**
+   * Unprepares the claims of removed pods. Each pod is handled independently, so that a driver that hangs delays no
+   * other pod.
+   */
   #reconcile(signal: AbortSignal): void {
     const { pods, onUnprepared } = this.#components;
     const holders = this.#cache.podUids();

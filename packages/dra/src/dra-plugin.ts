@@ -10,9 +10,12 @@ import { dRAPluginRpcs as v1beta1 } from './generated/v1beta1/services.ts';
 import type { RpcMetrics } from './metrics.ts';
 import type { SentHealth } from './reported-health.ts';
 
-/** `defaultClientCallTimeout` of `pkg/kubelet/cm/dra/plugin/dra_plugin.go`. */
+/**
+ * Timeout of each call of a driver, as in upstream (`defaultClientCallTimeout` of
+ * `pkg/kubelet/cm/dra/plugin/dra_plugin.go`).
+ */
 const CALL_TIMEOUT_MS = 45_000;
-/** Maximum time of one attempt to connect; the next one follows after the pause. */
+/** Timeout of one attempt to connect, in milliseconds. The next attempt follows after `CONNECT_PAUSE_MS`. */
 const CONNECT_TIMEOUT_MS = 60_000;
 const CONNECT_PAUSE_MS = 1_000;
 
@@ -25,7 +28,7 @@ export interface DraPluginParts {
   readonly onConnectivity: () => void;
 }
 
-/** A registered plugin of a DRA driver (`DRAPlugin` in `pkg/kubelet/cm/dra/plugin`). One connection serves all calls. */
+/** A registered plugin of a DRA driver (`DRAPlugin` in `pkg/kubelet/cm/dra/plugin`). All calls use one connection. */
 export class DraPlugin {
   readonly driver: string;
   readonly endpoint: string;
@@ -61,12 +64,15 @@ export class DraPlugin {
     return this.#isConnected;
   }
 
-  /** Aborted when the plugin is closed. */
+  /** Signal that is aborted when the plugin is closed. */
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
 
-  /** Keeps the connection open until the plugin is closed, so that a plugin that is gone is noticed without calls. */
+  /**
+   * Keeps the connection open until the plugin is closed, so that the end of the plugin's process is noticed even
+   * without calls.
+   */
   async stayConnected(): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) {
@@ -75,7 +81,7 @@ export class DraPlugin {
         await this.#client.connect(CONNECT_TIMEOUT_MS, signal);
         if (this.#isConnected) await this.#disconnected.promise;
       } catch {
-        // The next attempt follows.
+        // The loop makes the next attempt.
       }
       await sleep(this.#clock, CONNECT_PAUSE_MS, signal).catch(() => {});
     }
@@ -109,7 +115,7 @@ export class DraPlugin {
     }
   }
 
-  /** Closes the connection because the plugin is gone; calls in progress fail. */
+  /** Closes the connection because the plugin was deregistered. Calls in progress fail. */
   close(): void {
     this.#closed.abort(new Error(`DRA driver ${this.driver} plugin at endpoint ${this.endpoint} was unregistered`));
     this.#disconnected.resolve();

@@ -6,7 +6,7 @@ import { chooseService } from './driver-services.ts';
 import { DraError } from './errors.ts';
 import type { RpcMetrics } from './metrics.ts';
 
-/** Maximum number of plugins of one driver, and of drivers: a node has few of both (W6). */
+/** Maximum number of plugins of one driver, and maximum number of drivers. A node has only few of both (W6). */
 const MAX_PLUGINS = 16;
 const MAX_DRIVERS = 256;
 
@@ -18,7 +18,7 @@ export interface DraPluginsParts {
   readonly metrics: RpcMetrics;
   /** Called for each registered plugin; runs until the plugin is closed. */
   readonly follow: (plugin: DraPlugin) => Promise<void>;
-  /** Called when a driver may have become usable or unusable. */
+  /** Called when a driver may have become available or unavailable. */
   readonly onUsable: (driver: string, isUsable: boolean) => void;
 }
 
@@ -41,7 +41,7 @@ export class DraPlugins {
     for (const plugin of [...this.#plugins.values()].flat()) plugin.close();
   }
 
-  /** Returns why a plugin cannot be used, in upstream's words; `undefined` if it can. */
+  /** Returns why a plugin cannot be used, in upstream's words, or `undefined` if the plugin can be used. */
   validate(driver: string, endpoint: string, services: readonly string[]): string | undefined {
     const choice = chooseService(driver, endpoint, services);
     return 'problem' in choice ? choice.problem : undefined;
@@ -72,7 +72,7 @@ export class DraPlugins {
     this.#tell(driver);
   }
 
-  /** Removes a plugin whose socket is gone. */
+  /** Removes a plugin whose socket was removed. */
   deregister(driver: string, endpoint: string): void {
     const known = this.#plugins.get(driver) ?? [];
     const plugin = known.find((one) => one.endpoint === endpoint);
@@ -93,7 +93,7 @@ export class DraPlugins {
     return plugin;
   }
 
-  /** Removes the metrics of a driver without plugins (K4). */
+  /** Removes the metrics of a driver that has no plugins any more (K4). */
   forgetSeries(driver: string): void {
     if (!this.#plugins.has(driver)) this.#parts.metrics.forget(driver);
   }

@@ -1,7 +1,7 @@
 import type { PreparedDevice } from './claim-info.ts';
 import { DraError } from './errors.ts';
 
-/** A claim as drivers get it. */
+/** A claim as it is passed to drivers. */
 export interface DriverClaim {
   readonly uid: string;
   readonly name: string;
@@ -21,8 +21,8 @@ export interface PrepareAnswer {
 }
 
 /**
- * Maximum text of a driver's response for one claim: all responses are kept in memory and in one file (W6). A claim has
- * at most 32 allocated devices.
+ * Maximum length of all texts in a driver's response for one claim. The limit is needed because all responses are kept
+ * in memory and in one file (W6). A claim has at most 32 allocated devices.
  */
 const MAX_TEXT = 256 * 1024;
 const MAX_DEVICES = 1024;
@@ -49,8 +49,8 @@ export function preparedDevices(
 }
 
 /**
- * Checks a response to NodePrepareResources or NodeUnprepareResources: each requested claim must have a result, and no
- * result may be an error. @throws DraError `DriverFailed` in upstream's words
+ * Checks a response to NodePrepareResources or NodeUnprepareResources: The response must contain a result for each
+ * requested claim, and no result may be an error. @throws DraError `DriverFailed` in upstream's words
  */
 export function checkAnswers(
   call: 'NodePrepareResources' | 'NodeUnprepareResources',
@@ -78,7 +78,7 @@ function checkBounds(claimName: string, devices: PrepareAnswer['devices']): void
     ...requestNames,
     ...cdiDeviceIds,
   ]);
-  // One is added for each text, because a list of empty texts needs space too.
+  // Each text counts one more than its length, because a list of empty texts needs space too.
   const size = texts.reduce((sum, text) => sum + text.length + 1, 0);
   if (size > MAX_TEXT) throw refuse(`${size} characters of names, at most ${MAX_TEXT} are accepted`);
 }

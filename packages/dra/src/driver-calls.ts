@@ -4,7 +4,7 @@ import type { DraPlugins } from './dra-plugins.ts';
 import type { DriverClaim } from './driver-answers.ts';
 import type { ClaimWait, NotedWait } from './noted-wait.ts';
 
-/** Returns the claims for each driver's call. */
+/** Groups claims by driver. Each group is passed to its driver in one call. */
 export function claimsByDriver(infos: readonly ClaimInfo[]): ReadonlyMap<string, readonly DriverClaim[]> {
   const batches = new Map<string, DriverClaim[]>();
   for (const { uid, name, namespace, drivers } of infos) {
@@ -17,16 +17,17 @@ export function claimsByDriver(infos: readonly ClaimInfo[]): ReadonlyMap<string,
   return batches;
 }
 
-/** Outcome of the calls of one pod. */
+/** Outcome of the driver calls for one pod. */
 export interface CallOutcome<T> {
-  /** Result by driver, of the calls that succeeded. */
+  /** Results of the successful calls, by driver. */
   readonly results: ReadonlyMap<string, T>;
-  /** Error of the first driver by name whose call failed; `undefined` if all succeeded. */
+  /** Error of the failed call whose driver comes first by name. `undefined` if all calls succeeded. */
   readonly failure: { readonly error: unknown } | undefined;
 }
 
 /**
- * Calls all drivers of a pod at the same time. A driver that fails or hangs does not delay the calls of other drivers.
+ * Calls all drivers of a pod's claims concurrently. A driver that fails or hangs does not delay the calls of other
+ * drivers.
  */
 export async function callDrivers<T>(
   { plugins, noted }: { readonly plugins: Pick<DraPlugins, 'get'>; readonly noted: NotedWait },

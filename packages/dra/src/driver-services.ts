@@ -4,7 +4,7 @@ const DRIVER_SERVICES = ['v1.DRAPlugin', 'v1beta1.DRAPlugin'] as const;
 /** Name of a service in {@link DRIVER_SERVICES}. */
 export type DriverService = (typeof DRIVER_SERVICES)[number];
 
-/** Longest name of a driver (`ValidateDriverName`). */
+/** Maximum length of a driver's name (`ValidateDriverName`). */
 const MAX_NAME = 63;
 const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 

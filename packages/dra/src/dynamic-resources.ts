@@ -14,8 +14,8 @@ export interface DynamicResource {
 }
 
 /**
- * Returns all devices of a claim (`GetDynamicResources` in `pkg/kubelet/cm/container_manager_linux.go`). Each device
- * has its own CDI names; upstream adds those of the driver's devices before it.
+ * Returns all devices of a claim (`GetDynamicResources` in `pkg/kubelet/cm/container_manager_linux.go`). Each device is
+ * returned with its own CDI names. Difference: upstream also returns the CDI names of the driver's preceding devices.
  */
 export function dynamicResource({ name, namespace, drivers }: ClaimInfo): DynamicResource {
   const claimResources = [...drivers].flatMap(([driverName, devices]) =>

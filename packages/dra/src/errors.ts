@@ -2,10 +2,10 @@ import { brand, hasBrand } from '@node-agent/async';
 
 /**
  * Error codes of `DraError`. `CorruptCheckpoint`: the checkpoint file is invalid or cannot be read, so no claim is
- * prepared. `CheckpointNotWritten`: the claims could not be stored, so no driver is called. `ClaimUnusable`: the pod
- * may not use the claim. `DeviceInUse`: another claim still holds a device. `DriverMissing`: no plugin of the driver is
- * registered. `DriverFailed`: the call failed, or the response is invalid. `NotPrepared`: a container asks for a claim
- * that was not prepared.
+ * prepared. `CheckpointNotWritten`: the claims could not be stored on disk, so no driver is called. `ClaimUnusable`:
+ * the pod may not use the claim. `DeviceInUse`: another claim still holds a device. `DriverMissing`: no plugin of the
+ * driver is registered. `DriverFailed`: the call failed, or the response is invalid. `NotPrepared`: a container asks
+ * for a claim that was not prepared.
  */
 export type DraErrorCode =
   | 'CorruptCheckpoint'

@@ -12,11 +12,11 @@ export type FakeClaim = Readonly<Claim>;
 export interface FakeDraPluginOptions {
   /** Path of the plugin's socket, which must not exist. */
   readonly socketPath: string;
-  /** Default: unix sockets. */
+  /** Transport of the plugin's server. Default: unix sockets. */
   readonly transport?: GrpcTransport;
   /** Additional services on the plugin's socket, such as its registration. */
   readonly services?: readonly Service[];
-  /** Versions of the service. Default: both. */
+  /** Versions of the DRA service that the plugin serves. Default: both. */
   readonly versions?: readonly ('v1' | 'v1beta1')[];
   /**
    * Returns the response of NodePrepareResources for a claim. Default: one device named after the claim, with the CDI
@@ -33,7 +33,7 @@ export interface FakeDraPluginOptions {
 export interface FakeDraCall {
   readonly rpc: 'NodePrepareResources' | 'NodeUnprepareResources';
   readonly version: 'v1' | 'v1beta1';
-  /** Names of the claims, sorted. */
+  /** Names of the claims in the call, sorted. */
   readonly claims: readonly string[];
 }
 
@@ -43,9 +43,9 @@ export class FakeDraPlugin {
   #server: ReturnType<GrpcTransport['server']> | undefined;
   #health: readonly Init<DeviceHealth>[];
   readonly #watchers = new Set<{ tell(): void; end(error: Error | undefined): void }>();
-  /** Calls received, in order. */
+  /** Calls that the plugin has received, in order. */
   readonly calls: FakeDraCall[] = [];
-  /** UIDs of the claims that are prepared now. */
+  /** UIDs of the claims that are currently prepared. */
   readonly prepared: Set<string> = new Set();
 
   constructor(options: FakeDraPluginOptions) {
@@ -75,13 +75,13 @@ export class FakeDraPlugin {
     this.#server = server;
   }
 
-  /** Sets the health of the devices and reports it. */
+  /** Sets the health of the devices and reports it on all health streams. */
   setHealth(health: readonly Init<DeviceHealth>[]): void {
     this.#health = health;
     for (const watcher of this.#watchers) watcher.tell();
   }
 
-  /** Ends the health streams, with an error if given. */
+  /** Ends the health streams, with the given error if there is one. */
   endHealth(error?: string): void {
     const thrown = error === undefined ? undefined : new GrpcError({ code: 'UNKNOWN', details: error });
     for (const watcher of [...this.#watchers]) watcher.end(thrown);
@@ -92,7 +92,7 @@ export class FakeDraPlugin {
     return this.#watchers.size;
   }
 
-  /** Stops like a killed process: the socket file stays. */
+  /** Stops the server like a killed process: the socket file is not removed. */
   stop(): void {
     this.#server?.close();
     this.#server = undefined;

@@ -10,8 +10,8 @@ export interface Now {
 }
 
 /**
- * Encodes upstream's file `dra_health_state` (`DevicesHealthMap` in `pkg/kubelet/cm/dra/state/state.go`): the devices of
- * each driver, with times as text and durations in nanoseconds.
+ * Encodes the file `dra_health_state` in upstream's format (`DevicesHealthMap` in `pkg/kubelet/cm/dra/state/state.go`).
+ * The file contains the devices of each driver, with times as text and durations in nanoseconds.
  */
 export function encodeHealth(drivers: ReadonlyMap<string, DriverHealth>, { wallMs, monotonicMs }: Now): string {
   const entries = [...drivers].map(([driver, devices]) => {
@@ -28,7 +28,10 @@ export function encodeHealth(drivers: ReadonlyMap<string, DriverHealth>, { wallM
   return goJson(Object.fromEntries(entries.sort(byKey)));
 }
 
-/** Decodes the file. A report from the future counts as new. @throws Error that names the field */
+/**
+ * Decodes the file `dra_health_state`. A report whose time is in the future counts as new. @throws Error naming the
+ * invalid field
+ */
 export function decodeHealth(text: string, { wallMs, monotonicMs }: Now): ReadonlyMap<string, DriverHealth> {
   const drivers = Object.entries(fieldsOf(JSON.parse(text), 'it')).map(([driver, state]) => {
     const at = `${driver}.Devices`;

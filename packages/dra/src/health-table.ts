@@ -1,4 +1,4 @@
-/** Health of a device in the pod's status. */
+/** Health of a device as a pod's status shows it. */
 export type DeviceHealthState = 'Healthy' | 'Unhealthy' | 'Unknown';
 
 /** Health of a device as its driver reported it. */
@@ -6,12 +6,12 @@ export interface ReportedHealth {
   readonly pool: string;
   readonly device: string;
   readonly health: DeviceHealthState;
-  /** Maximum age of the report, in milliseconds. After that, the health is unknown. */
+  /** Maximum age of the report in milliseconds. When the report is older, the health is unknown. */
   readonly timeoutMs: number;
   readonly message: string;
 }
 
-/** Health of a device, with the monotonic time of the last report. */
+/** Health of a device, with the monotonic time at which the driver last reported it. */
 export interface KnownHealth extends ReportedHealth {
   readonly reportedAtMs: number;
 }
@@ -31,8 +31,8 @@ export function deviceKey({ pool, device }: HealthKey): string {
 
 /**
  * Merges a report into the known health of a driver's devices (`updateHealthInfo` in
- * `pkg/kubelet/cm/dra/healthinfo.go`). A device that is not reported keeps its health until its timeout, and is then
- * removed: an absent device counts as unknown.
+ * `pkg/kubelet/cm/dra/healthinfo.go`). A device that is missing in the report keeps its health until its timeout. Then
+ * the device is removed from the table, so that its health is unknown.
  * @returns the new table, and the devices whose health has changed
  */
 export function mergeHealth(
@@ -65,7 +65,7 @@ export function dropExpired(
   return { next: new Map([...known].filter(([, one]) => !isExpired(one, nowMs))), changed: expired };
 }
 
-/** Returns when the next report becomes too old; `undefined` if there is none. */
+/** Returns the time at which the next report becomes too old, or `undefined` if there is no report. */
 export function nextExpiryMs(known: DriverHealth): number | undefined {
   let next: number | undefined;
   for (const { reportedAtMs, timeoutMs } of known.values()) {
@@ -75,7 +75,10 @@ export function nextExpiryMs(known: DriverHealth): number | undefined {
   return next;
 }
 
-/** Returns the health of a device; unknown if its last report is too old, or if there is none (`getHealthInfo`). */
+/**
+ * Returns the health of a device. The health is unknown if the last report is too old or if there is no report
+ * (`getHealthInfo`).
+ */
 export function healthOf(
   known: DriverHealth | undefined,
   key: HealthKey,

@@ -9,7 +9,7 @@ export interface DraMetrics {
 
 type RpcLabel = 'driver_name' | 'method_name' | 'grpc_status_code';
 
-/** Durations of calls of drivers. */
+/** Metric of the durations of driver calls. */
 export class RpcMetrics {
   readonly #seconds: Histogram<RpcLabel>;
   /** Labels of the series of each driver, by method and code. */
@@ -27,7 +27,7 @@ export class RpcMetrics {
     this.#seconds.observe(labels, seconds);
   }
 
-  /** Removes the series of a driver that is gone (K4). */
+  /** Removes the series of a driver that has no plugins any more (K4). */
   forget(driver: string): void {
     for (const labels of this.#series.get(driver)?.values() ?? []) this.#seconds.remove?.(labels);
     this.#series.delete(driver);
@@ -35,8 +35,8 @@ export class RpcMetrics {
 }
 
 /**
- * `DRADurationBuckets`: 15 buckets from 0.1 s to 40 s, each larger than the one before by the same factor, as Go computes
- * them. Scrapers compare bounds as text.
+ * `DRADurationBuckets`: 15 buckets from 0.1 s to 40 s, each larger than the one before by the same factor, as Go
+ * computes them. The bounds must be computed exactly as in Go, because scrapers compare bounds as text.
  */
 const BUCKETS = [
   0.1, 0.1534127404634391, 0.23535468936502524, 0.36106407876409946, 0.5539182980610752, 0.849781240983936,

@@ -3,13 +3,13 @@ export interface ClaimWait {
   readonly podUid: string;
   readonly step: 'prepare' | 'unprepare';
   /**
-   * Description of the calls of drivers: `NodePrepareResources of gpu.example.com at /path/dra.sock`; absent for the whole
-   * step, which begins before the calls.
+   * Description of the driver calls, such as `NodePrepareResources of gpu.example.com at /path/dra.sock`. Absent while
+   * the step has not yet called a driver.
    */
   readonly what?: string;
 }
 
-/** Runs the work that is waited for, and records the wait while it is in progress. */
+/** Runs work for which a pod waits, and records the wait while the work is in progress. */
 export type NotedWait = <T>(wait: ClaimWait, work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 export const unnoted: NotedWait = (_wait, work) => work();

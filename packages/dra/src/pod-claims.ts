@@ -1,17 +1,19 @@
 import { type Container, isExtendedResource, type Pod, parseQuantity } from '@node-agent/pod-spec';
 import { DraError } from './errors.ts';
 
-/** Feature gates that decide which claims a pod uses. Upstream's defaults: the first is on, the second off. */
+/** Feature gates that decide which claims a pod uses. */
 export interface ClaimGates {
-  /** Gate DRAExtendedResource: extended resources may be backed by a claim. */
+  /**
+   * State of the gate DRAExtendedResource: extended resources may be backed by a claim. Upstream's default: enabled.
+   */
   readonly extendedResources: boolean;
-  /** Gate DRAWorkloadResourceClaims: claims may belong to a PodGroup. */
+  /** State of the gate DRAWorkloadResourceClaims: claims may belong to a PodGroup. Upstream's default: disabled. */
   readonly workloadClaims: boolean;
 }
 
 /** A claim that a pod refers to. */
 export interface ClaimReference {
-  /** Name of the claim in the pod's spec; empty for the claim that backs extended resources. */
+  /** Name of the claim in the pod's spec. Empty for the claim that backs extended resources. */
   readonly podClaim: string;
   readonly claimName: string;
   /** Whether the claim was created from a template, so that the pod must own it. */
@@ -30,7 +32,8 @@ export function usesClaims({ spec, status }: Pod, { extendedResources }: ClaimGa
 
 /**
  * Returns the claims of a pod (`prepareResources` in `pkg/kubelet/cm/dra/manager.go`, `Name` in
- * `k8s.io/dynamic-resource-allocation/resourceclaim`). A template that needed no claim is omitted.
+ * `k8s.io/dynamic-resource-allocation/resourceclaim`). A template for which no claim was created because none was
+ * needed is omitted.
  * @throws DraError `ClaimUnusable` if a claim was not created yet
  */
 export function podClaims(pod: Pod, { extendedResources }: ClaimGates): readonly ClaimReference[] {
@@ -41,8 +44,8 @@ export function podClaims(pod: Pod, { extendedResources }: ClaimGates): readonly
 }
 
 /**
- * Returns the requests of a container by claim; the empty request stands for all devices of the claim (`GetResources`
- * in `pkg/kubelet/cm/dra/manager.go`).
+ * Returns the requests that a container makes, by claim. The request '' stands for the whole claim (`GetResources` in
+ * `pkg/kubelet/cm/dra/manager.go`).
  * @throws DraError `ClaimUnusable` if a claim of the container was not created yet
  */
 export function containerRequests(
@@ -76,7 +79,10 @@ export function containerClaims(pod: Pod, container: Container, gates: ClaimGate
   return [...new Set([...own, ...(isMapped && extended ? [extended.resourceClaimName] : [])])];
 }
 
-/** @returns `undefined` if no claim is needed, or if the pod has no claim of this name */
+/**
+ * Returns the ResourceClaim that a claim of the pod's spec refers to.
+ * @returns `undefined` if no claim is needed, or if the pod has no claim of this name
+ */
 function claimReference(pod: Pod, podClaim: string): ClaimReference | undefined {
   const claim = pod.spec.resourceClaims?.find(({ name }) => name === podClaim);
   if (claim === undefined) return undefined;

@@ -15,7 +15,7 @@ import { allocatedDevices, type ResourceClaim } from './resource-claim.ts';
 
 /** Port to the ResourceClaims of the API server. */
 export interface ClaimSource {
-  /** @returns `undefined` if the claim does not exist */
+  /** Returns the ResourceClaim. @returns `undefined` if the claim does not exist */
   get(namespace: string, name: string, signal: AbortSignal): Promise<ResourceClaim | undefined>;
 }
 
@@ -36,13 +36,13 @@ export class Preparer {
     this.#parts = parts;
   }
 
-  /** @throws DraError; the signal's reason */
+  /** Prepares all claims of a pod. @throws DraError; the signal's reason */
   async prepare(pod: Pod, signal: AbortSignal): Promise<void> {
     const { record, locks, gates } = this.#parts;
     await record.load();
     const references = podClaims(pod, gates);
-    // Everything is checked before the pod is recorded for a claim: otherwise a pod that never started could only be
-    // removed with the help of its drivers.
+    // All checks come before the pod is recorded for a claim. Otherwise a pod that never started would stay recorded
+    // until its drivers can be called.
     const read = await Promise.all(references.map((reference) => this.#read(pod, reference, signal)));
     for (const claim of read) for (const { driver } of allocatedDevices(claim) ?? []) this.#parts.plugins.get(driver);
     const claims = new Map(read.map((claim) => [claimKey(newClaimInfo(claim)), claim]));
@@ -75,12 +75,12 @@ export class Preparer {
     const { cache, record, plugins, noted } = this.#parts;
     const podUid = pod.metadata.uid;
     for (const claim of claims) await this.#learnHolders(claim, signal);
-    // From here to the end of the loop, nothing is awaited: no other pod can take a device in between.
+    // There is no `await` from here to the end of the loop, so that no other pod can get a device in between.
     const wanted = claims.map((claim) => this.#wanted(claim));
     const added = wanted.filter(({ podUids }) => !podUids.has(podUid));
     for (const info of wanted) cache.set(withPod(info, podUid));
     try {
-      // On disk before a driver is called, so that the next process can unprepare the claims.
+      // The pod is recorded on disk before a driver is called, so that the next process can unprepare the claims.
       await record.write();
     } catch (err) {
       for (const info of added) this.#removePod(info, podUid);
@@ -108,7 +108,10 @@ export class Preparer {
     await record.write();
   }
 
-  /** Returns the state of a claim with what the API server has. @throws DraError `ClaimUnusable`, `DeviceInUse` */
+  /**
+   * Returns the state of a claim, updated with the allocation that the API server reports. @throws DraError
+   * `ClaimUnusable`, `DeviceInUse`
+   */
   #wanted(claim: ResourceClaim): ClaimInfo {
     const { cache } = this.#parts;
     const fresh = newClaimInfo(claim);
@@ -129,8 +132,9 @@ export class Preparer {
   }
 
   /**
-   * Reads the claims of an earlier process that may hold devices of this claim. Only the API server knows whether a claim
-   * has its devices for administration, and which devices a claim has whose preparation was interrupted.
+   * Reads from the API server those claims of an earlier process that may hold devices of this claim. The checkpoint
+   * does not contain whether a claim has admin access to its devices, nor the devices of a claim whose preparation was
+   * interrupted.
    */
   async #learnHolders(claim: ResourceClaim, signal: AbortSignal): Promise<void> {
     const { cache } = this.#parts;
@@ -160,7 +164,9 @@ export class Preparer {
   }
 }
 
-/** Returns whether a claim of an earlier process may have devices of one of these drivers that are not known. */
+/**
+ * Reports whether a claim of an earlier process may hold devices of the given drivers that are not in the checkpoint.
+ */
 function isInterrupted({ allocated, drivers }: ClaimInfo, of: ClaimInfo['drivers']): boolean {
   return allocated === undefined && [...drivers].some(([driver, devices]) => devices.length === 0 && of.has(driver));
 }

@@ -3,28 +3,34 @@ import type { ReportedHealth } from './health-table.ts';
 /** A device in a message of a driver's health stream. */
 export interface SentHealth {
   readonly device: { readonly poolName: string; readonly deviceName: string } | null;
-  /** 1 is healthy, 2 unhealthy; any other number is unknown. */
+  /** Reported health: 1 is healthy, 2 is unhealthy, and any other number is unknown. */
   readonly health: number;
   readonly healthCheckTimeoutSeconds: number;
   readonly message: string;
 }
 
-/** `DefaultHealthTimeout` of `pkg/kubelet/cm/dra/healthinfo.go`. */
+/**
+ * Timeout of a report without a valid timeout, as in upstream (`DefaultHealthTimeout` of
+ * `pkg/kubelet/cm/dra/healthinfo.go`).
+ */
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** Longer timeouts would exceed what a timer can wait; 20 days. */
+/** Maximum timeout of a report, in milliseconds: 20 days. A timer cannot wait much longer. */
 const MAX_TIMEOUT_MS = 20 * 24 * 3_600_000;
-/** `ResourceHealthMessageMaxLength` of core/v1. */
+/** Maximum length of a health message, as in the API (`ResourceHealthMessageMaxLength` of core/v1). */
 const MAX_MESSAGE = 1024;
-/** Maximum number of devices of one driver; a ResourceSlice has at most 128. Further devices count as unknown (W6). */
+/**
+ * Maximum number of devices of one driver whose health is stored (W6). A ResourceSlice has at most 128 devices. The
+ * health of further devices is unknown.
+ */
 const MAX_DEVICES = 8192;
-/** Maximum length of a pool's or device's name: the API allows 253 and 63. */
+/** Maximum length of the name of a pool or device. The API allows 253 and 63 characters. */
 const MAX_NAME = 253;
 
-/** Converts a message of a health stream (`buildDeviceHealth` in `pkg/kubelet/cm/dra/manager.go`). */
+/** Converts a message of a driver's health stream (`buildDeviceHealth` in `pkg/kubelet/cm/dra/manager.go`). */
 export function reportedHealth(devices: readonly SentHealth[]): readonly ReportedHealth[] {
   return devices.slice(0, MAX_DEVICES).flatMap(({ device, health, healthCheckTimeoutSeconds, message }) => {
     const { poolName: pool = '', deviceName = '' } = device ?? {};
-    // A device with such a long name cannot be allocated.
+    // A device whose name is too long for the API cannot be allocated, so its health is ignored.
     if (pool.length > MAX_NAME || deviceName.length > MAX_NAME) return [];
     return {
       ...{ pool, device: deviceName },

@@ -7,34 +7,36 @@ export interface ResourceClaim {
   readonly metadata: ObjectMeta;
   readonly status?: {
     readonly allocation?: { readonly devices?: { readonly results?: readonly AllocatedDevice[] } };
-    /** Pods, and groups of pods, that may use the claim. */
+    /** Pods and PodGroups that may use the claim. */
     readonly reservedFor?: readonly ClaimConsumer[];
   };
 }
 
 /** An allocated device (`DeviceRequestAllocationResult`). */
 export interface AllocatedDevice {
-  /** Request of the claim; `request/subrequest` for a request with a prioritized list. */
+  /**
+   * Request that the device was allocated for. The form is `request/subrequest` for a request with a prioritized list.
+   */
   readonly request: string;
   readonly driver: string;
   readonly pool: string;
   readonly device: string;
-  /** Whether the claim has admin access to the device, in addition to claims that use the device. */
+  /** Whether the claim has admin access to the device. Other claims may use the device at the same time. */
   readonly adminAccess?: boolean;
-  /** Identifies the share of a device that several claims may have. */
+  /** ID of the share, if the device is divided between several claims. */
   readonly shareID?: string;
 }
 
 /** A consumer of a claim (`ResourceClaimConsumerReference`). */
 export interface ClaimConsumer {
   readonly apiGroup?: string;
-  /** Plural of the object's resource: `pods`. */
+  /** Plural resource name of the consumer's kind, such as `pods`. */
   readonly resource: string;
   readonly name: string;
   readonly uid: string;
 }
 
-/** Returns the devices that a claim has; `undefined` if the claim is not allocated. */
+/** Returns the devices that are allocated to a claim, or `undefined` if the claim is not allocated. */
 export function allocatedDevices({ status }: ResourceClaim): readonly AllocatedDevice[] | undefined {
   return status?.allocation && (status.allocation.devices?.results ?? []);
 }

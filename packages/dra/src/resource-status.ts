@@ -7,18 +7,18 @@ import { containerRequests } from './pod-claims.ts';
 type ResourceStatus = NonNullable<ContainerStatus['allocatedResourcesStatus']>[number];
 type ResourceHealth = NonNullable<ResourceStatus['resources']>[number];
 
-/** State that {@link resourcesStatus} reads. */
+/** Sources from which {@link resourcesStatus} takes claims and health. */
 export interface HealthSources {
   readonly claim: (name: string) => ClaimInfo | undefined;
   readonly health: (driver: string, device: PreparedDevice) => Pick<ReportedHealth, 'health' | 'message'>;
-  /** Gate ResourceHealthStatusMessage. */
+  /** State of the feature gate ResourceHealthStatusMessage. */
   readonly withMessages: boolean;
 }
 
 /**
  * Returns the health of a container's claimed devices for its status (`UpdateAllocatedResourcesStatus` in
- * `pkg/kubelet/cm/dra/manager.go`, KEP-4680). Each entry is named after the claim in the pod's spec, and its request.
- * Entries are sorted; upstream's are not.
+ * `pkg/kubelet/cm/dra/manager.go`, KEP-4680). The name of each entry consists of the claim's name in the pod's spec and
+ * the request. Entries are sorted, unlike in upstream.
  */
 export function resourcesStatus(
   pod: Pod,
@@ -52,7 +52,7 @@ function nameOfClaim(
   try {
     return [...containerRequests(pod, only, { extendedResources: false, workloadClaims: false }).keys()][0];
   } catch (err) {
-    // The claim was not created yet, so the container has no devices of it.
+    // The claim was not created yet, so the container has no devices of the claim.
     if (DraError.is(err)) return undefined;
     throw err;
   }

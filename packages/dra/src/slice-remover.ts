@@ -3,7 +3,10 @@ import { errorText, type Logger } from '@node-agent/telemetry';
 
 /** Port to the ResourceSlices of this node. */
 export interface SliceRemoval {
-  /** Deletes the ResourceSlices of this node; of all drivers if `driver` is `undefined`. */
+  /**
+   * Deletes the ResourceSlices of this node. @param driver deletes only the slices of this driver; `undefined`: of all
+   * drivers
+   */
   remove(driver: string | undefined, signal: AbortSignal): Promise<void>;
 }
 
@@ -13,11 +16,14 @@ export interface SliceRemoverParts {
   readonly random: Random;
   readonly logger: Logger;
   readonly slices: SliceRemoval;
-  /** Called when a driver has had no connected plugin for the whole delay. */
+  /** Called when a driver has had no connected plugin for {@link DELAY_MS}. */
   readonly onAway: (driver: string) => void;
 }
 
-/** Time for a driver to connect again, so that its pod can be replaced (`defaultWipingDelay`). */
+/**
+ * Time that a driver has to connect again before its slices are removed, so that its pod can be replaced
+ * (`defaultWipingDelay`).
+ */
 const DELAY_MS = 30_000;
 const BACK_OFF = { initialMs: 1_000, maxMs: 300_000, maxJitterFactor: 0.2 };
 
@@ -27,7 +33,10 @@ const BACK_OFF = { initialMs: 1_000, maxMs: 300_000, maxJitterFactor: 0.2 };
  */
 export class SliceRemover {
   readonly #parts: SliceRemoverParts;
-  /** Drivers without a connected plugin, each with the removal that is waiting or in progress. */
+  /**
+   * Drivers without a connected plugin. The value cancels the removal of the driver's slices, which is waiting or in
+   * progress.
+   */
   readonly #away = new Map<string, LinkedAbort>();
   #ending: AbortSignal = new AbortController().signal;
 
@@ -35,13 +44,13 @@ export class SliceRemover {
     this.#parts = parts;
   }
 
-  /** Removes the slices of all drivers: none has registered since the start of the kubelet. */
+  /** Removes the slices of all drivers, because no driver has registered yet when the kubelet starts. */
   start(signal: AbortSignal): void {
     this.#ending = signal;
     void this.#remove(undefined, signal);
   }
 
-  /** Records whether a driver can be called. */
+  /** Records whether a driver has a connected plugin. */
   usable(driver: string, isUsable: boolean): void {
     const removal = this.#away.get(driver);
     if (isUsable) {
@@ -66,7 +75,7 @@ export class SliceRemover {
     onAway(driver);
     await this.#remove(driver, stop.signal);
     if (this.#away.get(driver) !== stop) return;
-    // A driver that is still disconnected publishes no slices, so nothing is left to remove.
+    // The driver is still disconnected and publishes no new slices, so no further removal is needed.
     this.#away.delete(driver);
     stop[Symbol.dispose]();
   }

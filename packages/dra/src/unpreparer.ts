@@ -5,7 +5,7 @@ import type { ClaimWorkParts } from './preparer.ts';
 /** Unprepares the claims of pods (`unprepareResources` in `pkg/kubelet/cm/dra/manager.go`). */
 export class Unpreparer {
   readonly #parts: ClaimWorkParts;
-  /** Whether a claim was removed from the cache but may still be on disk. */
+  /** Whether a claim was removed from the cache, but may still be in the file on disk. */
   #isUnwritten = false;
 
   constructor(parts: ClaimWorkParts) {
@@ -13,8 +13,8 @@ export class Unpreparer {
   }
 
   /**
-   * Unprepares the claims that a pod refers to. Drivers are called for claims that no other pod refers to. The pod stays
-   * recorded for claims that could not be unprepared.
+   * Unprepares the claims that a pod refers to. Drivers are called only for claims that no other pod refers to. If a
+   * claim could not be unprepared, the pod stays recorded for that claim.
    * @throws DraError; the signal's reason
    */
   async unprepare(podUid: string, signal: AbortSignal): Promise<void> {
@@ -28,7 +28,8 @@ export class Unpreparer {
     const { cache, plugins, noted } = this.#parts;
     const own = keys.flatMap((key) => cache.get(key) ?? []).filter(({ podUids }) => podUids.has(podUid));
     const last = own.filter(({ podUids }) => podUids.size === 1);
-    // A pod that shares the claim later must prepare it again, whether or not this call succeeds.
+    // The claims no longer count as prepared, even if this call fails: a pod that shares a claim later must prepare it
+    // again.
     for (const info of last) cache.set({ ...info, isPrepared: false });
     const { results, failure } = await callDrivers(
       { plugins, noted },

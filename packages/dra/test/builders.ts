@@ -11,7 +11,7 @@ export function containerOf(name: string, claims: Claims = []): Container {
   return { name, image: 'x', resources: { claims } };
 }
 
-/** A pod with one container that uses all claims of the pod. */
+/** Returns a pod with one container that uses all claims of the pod. */
 export function podOf(uid: string, spec: Partial<Pod['spec']> = {}, status: Partial<Pod['status']> = {}): Pod {
   const claims = (spec.resourceClaims ?? []).map(({ name }) => ({ name }));
   return {
@@ -21,7 +21,7 @@ export function podOf(uid: string, spec: Partial<Pod['spec']> = {}, status: Part
   };
 }
 
-/** A pod with one claim by name. */
+/** Returns a pod that refers to one claim by the claim's name. */
 export function podWithClaim(uid: string, claimName: string): Pod {
   return podOf(uid, { resourceClaims: [{ name: 'gpu', resourceClaimName: claimName }] });
 }

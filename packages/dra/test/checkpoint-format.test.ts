@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeCheckpoint, encodeCheckpoint, type StoredClaim } from '../src/checkpoint-format.ts';
 
-/** Checkpoints written by Go with the structures of `pkg/kubelet/cm/dra/state`. */
+/** Checkpoints that Go wrote with the structures of `pkg/kubelet/cm/dra/state`. */
 const NIL =
   '{"Data":"{\\"kind\\":\\"DRACheckpoint\\",\\"apiVersion\\":\\"checkpoint.dra.kubelet.k8s.io/v1\\",\\"ClaimInfoStateList\\":null}","Checksum":4010664294}';
 const EMPTY =
@@ -32,9 +32,12 @@ describe('checkpoint format', () => {
     ]);
   });
 
-  it.each([EMPTY, FULL])('K1: a DRA checkpoint has the same bytes as the one that Go writes: %#', (text) => {
-    expect(encodeCheckpoint(decodeCheckpoint(text))).toBe(text);
-  });
+  it.each([EMPTY, FULL])(
+    'K1: a DRA checkpoint that is decoded and encoded has the same bytes as the one that Go wrote: %#',
+    (text) => {
+      expect(encodeCheckpoint(decodeCheckpoint(text))).toBe(text);
+    },
+  );
 
   it('a written DRA checkpoint is read back unchanged', () => {
     const text = fc.string({ unit: 'grapheme' });
@@ -73,7 +76,7 @@ describe('checkpoint format', () => {
       ),
       'ClaimInfoStateList[0].DriverState["d"].Devices[0] must be an object',
     ],
-  ])('W3: the error for the invalid DRA checkpoint %j names the fault', (text, message) => {
+  ])('W3: the invalid DRA checkpoint %j is rejected with the error: %s', (text, message) => {
     expect(() => decodeCheckpoint(text)).toThrow(message);
   });
 });

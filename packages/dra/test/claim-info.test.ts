@@ -32,7 +32,7 @@ describe('state of a claim', () => {
     expect(info).toMatchObject({ uid: 'uid-c', isPrepared: false, allocated: devices });
   });
 
-  it('the devices of a claim are replaced when its driver is called again', () => {
+  it('devices that a driver prepares for a claim replace the devices of its earlier call', () => {
     const once = withDevices(infoOf('c', { [DRIVER]: [] }), DRIVER, [preparedOf('gpu-0')]);
     expect(withDevices(once, DRIVER, [preparedOf('gpu-1')]).drivers.get(DRIVER)).toEqual([preparedOf('gpu-1')]);
   });

@@ -61,7 +61,7 @@ describe('claimProblem', () => {
       claimOf('c', DEVICES, ['1'], { namespace: 'x', ownerReferences: [POD_OWNER] }),
       'ResourceClaim x/c is not in the same namespace as Pod default/pod-1',
     ],
-  ])('claimProblem returns the expected problem, if any, for %s', (_, reference, claim, problem) => {
+  ])('for %s, claimProblem returns: $3', (_, reference, claim, problem) => {
     expect(claimProblem(podOf('1'), reference, claim, GATES)).toBe(problem);
   });
 
@@ -74,7 +74,7 @@ describe('claimProblem', () => {
       { ...GROUP_OWNER, name: 'other' },
       `${NOT_OWNER} (neither Pod nor PodGroup team is the owner)`,
     ],
-  ])('claimProblem %s a claim of a PodGroup', (_, workloadClaims, owner, problem) => {
+  ])('claimProblem %s a claim of a PodGroup: $3', (_, workloadClaims, owner, problem) => {
     const pod = podOf('1', { schedulingGroup: { podGroupName: 'team' } });
     const claim: ResourceClaim = {
       metadata: { name: 'c', namespace: 'default', uid: 'uid-c', ownerReferences: [owner] },

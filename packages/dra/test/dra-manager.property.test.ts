@@ -11,16 +11,18 @@ const SOCKET = '/plugins/gpu.sock';
 const DEVICES = 2;
 const STEPS = 60;
 
-/** One node with a driver that fails, hangs and is away, a disk that fails, and a kubelet that is killed. */
+/**
+ * A node on which the driver may fail, hang or be deregistered, the disk may be full, and the kubelet may be killed.
+ */
 class Node {
   readonly clock = new FakeClock();
   readonly #random: Random;
   readonly #fs = new MemoryFileSystem({ clock: this.clock });
   readonly #sockets = new MemorySockets();
   readonly #claims = new Map<string, ResourceClaim>();
-  /** Claim of each pod whose containers may run. */
+  /** Name of the claim of each pod whose containers may run, by pod UID. */
   readonly running = new Map<string, string>();
-  /** Claim of each pod that is known to the kubelet. */
+  /** Name of the claim of each pod that the kubelet knows, by pod UID. */
   readonly known = new Map<string, string>();
   readonly faults: string[] = [];
   readonly #plugin: FakeDraPlugin;
@@ -47,7 +49,7 @@ class Node {
       unprepare: this.#inTurn(async ({ name, uid }, signal) => {
         const outcome = await this.#trouble(signal);
         for (const [pod, claim] of this.running) if (claim === name) this.faults.push(`${name} is taken from ${pod}`);
-        // A driver that fails may have done its work.
+        // A driver that reports a failure may nevertheless have unprepared the claim.
         if (outcome !== '' && this.#random.next() < 0.5) this.#plugin.prepared.delete(uid);
         return { error: outcome };
       }),
@@ -59,7 +61,7 @@ class Node {
     this.#boot();
   }
 
-  /** Kills the kubelet between any two steps of its work, and starts the next one. */
+  /** Kills the kubelet at any point of its work, and starts the next one. */
   restart(): void {
     this.#stop.abort();
     this.#boot();
@@ -78,7 +80,7 @@ class Node {
     this.check();
   }
 
-  /** Ends all pods without further faults. @returns the claims that the driver still has */
+  /** Removes all pods, without further faults. @returns the claims that the driver still has prepared */
   async end(): Promise<readonly string[]> {
     this.#isDiskFull = false;
     this.#calm = true;
@@ -99,7 +101,7 @@ class Node {
     return this.#claims.get(claim)?.status?.allocation?.devices?.results?.[0]?.device ?? '';
   }
 
-  /** Handles one call after another, as the library for drivers does. */
+  /** Wraps a handler so that calls are handled one after another, as in the library for DRA drivers. */
   #inTurn<T>(
     handle: (claim: FakeClaim, signal: AbortSignal) => Promise<T>,
   ): (claim: FakeClaim, signal: AbortSignal) => Promise<T> {
@@ -148,7 +150,7 @@ class Node {
     this.#isRegistered = !this.#isRegistered;
   }
 
-  /** A pod with a claim of its own, with any device, or with the claim of another pod. */
+  /** Creates a pod. Its claim is either new, with a random device, or the claim of another pod. */
   #newPod(): string {
     const uid = `pod-${this.#serial++}`;
     const shared = this.#random.next() < 0.3 ? this.#pick(this.known) : undefined;
@@ -166,21 +168,24 @@ class Node {
     const { signal } = this.#stop;
     try {
       await this.#manager.prepare(podWithClaim(uid, name), signal);
-      // A killed kubelet starts no container.
+      // A kubelet that was killed meanwhile does not start the container.
       if (!signal.aborted && this.known.has(uid)) this.running.set(uid, name);
     } catch {
-      // Tried again by a later step.
+      // A later step may start the pod again.
     }
   }
 
-  /** Deletes the Pod object while its containers run; they stop later. */
+  /** Deletes the Pod object by force while its containers run. The containers stop later. */
   #forgetByForce(uid: string | undefined): void {
     if (uid === undefined) return;
     this.known.delete(uid);
     this.clock.setTimer(this.#random.next() * 100_000, () => this.running.delete(uid));
   }
 
-  /** Stops the containers, as the terminating step of a pod worker does; or the pod is only forgotten (by force). */
+  /**
+   * Stops the containers of a pod. Its claims are then unprepared, as in the terminating step of a pod worker, or not,
+   * as if the pod had been deleted by force.
+   */
   async #stopPod(uid: string | undefined): Promise<void> {
     const name = uid && this.known.get(uid);
     if (uid === undefined || name === undefined) return;
@@ -190,7 +195,7 @@ class Node {
     await this.#manager.unprepare(podWithClaim(uid, name), this.#stop.signal)?.catch(() => {});
   }
 
-  /** @returns an error of the driver, or an empty text; sometimes after a long time */
+  /** Simulates the driver's faults: an error, a long delay or a hang. @returns the driver's error, or an empty text */
   async #trouble(signal: AbortSignal): Promise<string> {
     const choice = this.#calm || signal.aborted ? 1 : this.#random.next();
     if (choice < 0.05)
@@ -218,6 +223,6 @@ it('N11, K1: no device is given to two pods or taken from a running pod, whichev
     expect({ seed, left: await node.end(), faults: node.faults }).toEqual({ seed, left: [], faults: [] });
     node.restart();
   }
-  // If no pods had started, the run would have tested nothing.
+  // At least some pods must have run at the same time. Otherwise the test would prove nothing.
   expect(started).toBeGreaterThan(2);
 }, 120_000);

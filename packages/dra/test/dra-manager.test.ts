@@ -22,7 +22,7 @@ let unwell: string[];
 let unprepared: string[];
 let waits: string[];
 let metrics: MetricsRegistry;
-/** Whether each plugin is connected, by its socket. */
+/** Whether the connection to each plugin is established, by the plugin's socket. */
 let connected: Map<string, boolean>;
 let stop: AbortController;
 let running: Promise<void>;
@@ -83,7 +83,7 @@ async function start(
   running = manager.start(stop.signal);
 }
 
-/** Restarts the manager as after `kill -9`: the files on disk stay. */
+/** Restarts the manager as after `kill -9`: the files on disk are kept. */
 async function restart(): Promise<void> {
   stop.abort();
   await running;
@@ -104,7 +104,7 @@ function register(plugin: FakeDraPlugin, driver = DRIVER, services = ['v1.DRAPlu
   manager.registerPlugin(driver, plugin.socketPath, services);
 }
 
-/** Adds a claim for one device of each driver, reserved for these pods. */
+/** Adds an allocated claim, by default with one device, that is reserved for the given pods. */
 function allocate(name: string, podUids: readonly string[], devices = [deviceOf(`device-of-${name}`)]): ResourceClaim {
   const claim = claimOf(name, devices, podUids);
   claims.set(name, claim);
@@ -215,7 +215,7 @@ describe('preparing claims', () => {
       },
       'DRA driver other.example.com is not registered',
     ],
-  ])('prepare refuses %s and does not record the pod for the claim', async (_, make, message) => {
+  ])('prepare rejects %s and does not record the pod for the claim: $2', async (_, make, message) => {
     await start();
     const plugin = await plug();
     await expect(manager.prepare(make(), signal)).rejects.toThrow(`prepare dynamic resources: ${message}`);
@@ -302,7 +302,8 @@ describe('preparing claims', () => {
     const pod = podWithClaim('1', 'a');
     const outcome = expect(manager.prepare(pod, signal)).rejects.toThrow('NodePrepareResources: rpc error: code =');
     await expect.poll(() => first.calls.length).toBe(1);
-    // The driver may have prepared the claim: the checkpoint has it, and its device is given to no other claim.
+    // The driver may have prepared the claim. Therefore the claim is in the checkpoint, and its device is given to no
+    // other claim.
     expect(stored()).toMatchObject([{ podUids: new Set(['1']) }]);
     first.stop();
     await outcome;
@@ -362,7 +363,7 @@ describe('N11: devices of claims', () => {
     expect(plugin.prepared.size).toBe(0);
   });
 
-  it('N11: a running pod keeps its claim if a pod terminates that was refused the claim', async () => {
+  it('N11: a running pod keeps its claim if a pod terminates whose use of the claim was rejected', async () => {
     await start();
     const plugin = await plug();
     allocate('a', ['1']);
@@ -375,7 +376,7 @@ describe('N11: devices of claims', () => {
     await expect(idsOf(stranger)).rejects.toMatchObject({ code: 'NotPrepared' });
   });
 
-  it('N11: a shared claim is prepared again for a pod that starts while the claim is being unprepared', async () => {
+  it('N11: a shared claim is prepared again for a pod that starts while the claim is being unprepared for another pod', async () => {
     await start();
     const gate = Promise.withResolvers<void>();
     const plugin = await plug({
@@ -395,7 +396,7 @@ describe('N11: devices of claims', () => {
     expect(plugin.prepared.has('uid-a')).toBe(true);
   });
 
-  it('N11: a claim is prepared again after its unprepare call failed halfway', async () => {
+  it('N11: a claim is prepared again after a failed unprepare call', async () => {
     await start();
     let fails = true;
     const plugin = await plug({ unprepare: async () => (fails ? { error: 'busy' } : {}) });
@@ -411,7 +412,7 @@ describe('N11: devices of claims', () => {
     expect(plugin.prepared.has('uid-a')).toBe(true);
   });
 
-  it('N11: a device is refused while another claim holds it, and given when that claim is unprepared', async () => {
+  it('N11: a device is refused to a claim while another claim holds the device', async () => {
     await start();
     await plug();
     allocate('old', ['1'], [deviceOf('gpu-0')]);
@@ -427,7 +428,7 @@ describe('N11: devices of claims', () => {
     await manager.prepare(next, signal);
   });
 
-  it('N11: of two pods whose claims have the same device, one gets the device', async () => {
+  it('N11: of two pods that start at the same time with claims on the same device, only one gets the device', async () => {
     await start();
     const plugin = await plug();
     allocate('a', ['1'], [deviceOf('gpu-0')]);

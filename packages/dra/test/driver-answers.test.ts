@@ -46,7 +46,7 @@ describe('preparedDevices', () => {
       { u1: { devices: [], error: 'x'.repeat(2000) }, u2: GOOD },
       `NodePrepareResources failed for ResourceClaim c1: ${'x'.repeat(1024)}...`,
     ],
-  ])('W6: preparedDevices refuses %s', (_, answers, message) => {
+  ])('W6: preparedDevices rejects %s: $2', (_, answers, message) => {
     expect(() => preparedDevices(CLAIMS, answers)).toThrow(expect.objectContaining({ code: 'DriverFailed', message }));
   });
 
@@ -61,7 +61,7 @@ describe('checkAnswers', () => {
     expect(() => checkAnswers('NodeUnprepareResources', CLAIMS, { u1: null, u2: { error: '' } })).not.toThrow();
   });
 
-  it('checkAnswers throws if one claim failed', () => {
+  it('checkAnswers throws if the result of one claim is an error', () => {
     const message = 'NodeUnprepareResources failed for ResourceClaim c1: busy';
     expect(() => checkAnswers('NodeUnprepareResources', CLAIMS, { u1: { error: 'busy' }, u2: null })).toThrow(message);
   });

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { decodeHealth, encodeHealth } from '../src/health-format.ts';
 
 const NOW = { wallMs: Date.UTC(2026, 0, 2, 3, 4, 15, 678), monotonicMs: 50_000 };
-/** Written by Go with the structures of `pkg/kubelet/cm/dra/state`, 10 s before {@link NOW}. */
+/** Health file that Go wrote with the structures of `pkg/kubelet/cm/dra/state`, 10 s before {@link NOW}. */
 const FROM_GO =
   '{"gpu.example.com":{"Devices":{"pool/dev-1":{"PoolName":"pool","DeviceName":"dev-1","Health":"Healthy","LastUpdated":"2026-01-02T03:04:05.678Z","HealthCheckTimeout":30000000000,"Message":"ok \\u003c1\\u003e"}}}}';
 
 describe('health file', () => {
-  it('a health file that Go wrote is read, and written with the same bytes', () => {
+  it('a health file that Go wrote is decoded, and encoded to the same bytes', () => {
     const drivers = decodeHealth(FROM_GO, NOW);
     const device = { pool: 'pool', device: 'dev-1', health: 'Healthy', timeoutMs: 30_000, message: 'ok <1>' };
     const known = new Map([['pool/dev-1', { ...device, reportedAtMs: 40_000 }]]);
@@ -16,7 +16,7 @@ describe('health file', () => {
     expect(encodeHealth(new Map(), NOW)).toBe('{}');
   });
 
-  it('a health report from the future counts as new', () => {
+  it('a health report whose time is in the future counts as new', () => {
     const drivers = decodeHealth(FROM_GO, { wallMs: 0, monotonicMs: 7 });
     expect(drivers.get('gpu.example.com')?.get('pool/dev-1')?.reportedAtMs).toBe(7);
   });
@@ -27,7 +27,7 @@ describe('health file', () => {
     ['{"d":{"Devices":{"k":{}}}}', 'd.Devices[k].LastUpdated must be a string'],
     ['{"d":{"Devices":{"k":{"LastUpdated":"x"}}}}', 'd.Devices[k].LastUpdated must be a time'],
     ['{"d":{"Devices":{"k":{"LastUpdated":"2026-01-02T03:04:05Z"}}}}', 'd.Devices[k].PoolName must be a string'],
-  ])('W3: the error for the health file with %s names the fault', (text, message) => {
+  ])('W3: the health file %s is rejected with the error: %s', (text, message) => {
     expect(() => decodeHealth(text, NOW)).toThrow(message);
   });
 });

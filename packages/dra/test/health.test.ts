@@ -32,7 +32,7 @@ describe('health of devices', () => {
     ['a device that is no longer reported, before its timeout', [reportOf('a')], 10_000, []],
     ['a device that is no longer reported, after its timeout', [reportOf('a')], 12_000, ['p/b']],
     ['a device that is reported again after its timeout', [reportOf('b', { timeoutMs: 10_000 })], 12_000, []],
-  ])('mergeHealth returns the changed devices for %s', (_, reported, nowMs, expected) => {
+  ])('mergeHealth of %s returns the changed devices $3', (_, reported, nowMs, expected) => {
     expect(mergeHealth(known, reported, nowMs).changed.map(deviceKey)).toEqual(expected);
   });
 
@@ -56,7 +56,7 @@ describe('reportedHealth', () => {
     [2, 'Unhealthy'],
     [0, 'Unknown'],
     [9, 'Unknown'],
-  ])('reportedHealth reads state %d as %s', (health, expected) => {
+  ])("reportedHealth converts the driver's state %d to %s", (health, expected) => {
     expect(reportedHealth([{ ...sent, health }])).toEqual([reportOf('d', { health: expected as 'Healthy' })]);
   });
 
@@ -65,7 +65,7 @@ describe('reportedHealth', () => {
     [-5, 30_000],
     [7, 7000],
     [9e15, 1_728_000_000],
-  ])('reportedHealth reads a timeout of %d s as %d ms', (seconds, expected) => {
+  ])('reportedHealth converts a timeout of %d s to %d ms', (seconds, expected) => {
     expect(reportedHealth([{ ...sent, healthCheckTimeoutSeconds: seconds }])[0]?.timeoutMs).toBe(expected);
   });
 

@@ -31,7 +31,7 @@ describe('claims of a pod', () => {
       ['a=claim-a'],
     ],
     ['extended resources backed by a claim', {}, { extendedResourceClaimStatus: EXTENDED }, ['=extended']],
-  ])('podClaims returns the claims of a pod with %s', (_, spec, status, expected) => {
+  ])('podClaims of a pod with %s returns $3', (_, spec, status, expected) => {
     const claims = podClaims(podOf('1', spec, status), GATES);
     const texts = claims.map(
       ({ podClaim, claimName, isFromTemplate }) => `${podClaim}=${claimName}${isFromTemplate ? ', from template' : ''}`,
@@ -61,7 +61,7 @@ describe('claims of a pod', () => {
 });
 
 describe('requests of a container', () => {
-  it('the requests of a container are returned by claim, with the empty request for a whole claim', () => {
+  it('containerRequests returns the requests of a container by claim, with an empty request for a whole claim', () => {
     const claims = [BY_NAME, { name: 'c', resourceClaimName: 'claim-c' }];
     const pod = podOf('1', { resourceClaims: claims });
     const uses = [{ name: 'a', request: 'x' }, { name: 'a', request: 'y' }, { name: 'c' }];
@@ -76,7 +76,7 @@ describe('requests of a container', () => {
     expect(containerClaims(pod, containerOf('idle'), GATES)).toEqual([]);
   });
 
-  it('the requests of a container include the mapped requests of its extended resources', () => {
+  it('containerRequests includes the requests to which extended resources of the container are mapped', () => {
     const pod = podOf('1', {}, { extendedResourceClaimStatus: EXTENDED });
     const both = { 'example.com/gpu': '1', 'deviceclass.resource.kubernetes.io/nic': '1' };
     expect(containerRequests(pod, requesting(both), GATES)).toEqual(

@@ -45,7 +45,7 @@ describe('resourcesStatus', () => {
       ],
     ],
     ['no claims', [], []],
-  ])('resourcesStatus returns the health of the devices of %s', (_, uses, expected) => {
+  ])('resourcesStatus of a container that uses %s returns the health of its devices', (_, uses, expected) => {
     expect(resourcesStatus(pod, containerOf('main', uses), sources)).toEqual(expected);
   });
 
@@ -88,12 +88,12 @@ describe('chooseService', () => {
         problem: `${invalid}none of services supported by the plugin (["v1alpha4.Node"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`,
       },
     ],
-  ])('chooseService chooses from %j', (offered, expected) => {
+  ])('chooseService of the services %j returns %j', (offered, expected) => {
     expect(chooseService(DRIVER, '/e', offered)).toEqual(expected);
   });
 
   it.each(['', 'Upper.example.com', '../x', `${'x'.repeat(64)}`])(
-    'W3: chooseService refuses the driver name %j',
+    'W3: chooseService rejects the driver name %j',
     (driver) => {
       expect(chooseService(driver, '/e', ['v1.DRAPlugin'])).toHaveProperty('problem');
     },

@@ -25,7 +25,7 @@ const capital = (word) => word[0].toUpperCase() + word.slice(1);
 const tagOf = (field, wireType) => field.id * 8 + wireType;
 const wireTypeOf = (field) =>
   field.kind === 'message' || field.map ? LENGTH_DELIMITED : (WIRE_TYPES[field.type] ?? VARINT);
-/** In proto3, the numbers of a repeated field share one tag (packed encoding). */
+/** Reports whether the elements of a repeated field share one tag (packed encoding), as numbers do in proto3. */
 const isPacked = (field) => field.repeated && field.kind !== 'message' && wireTypeOf(field) !== LENGTH_DELIMITED;
 
 function defaultOf(field) {
@@ -89,12 +89,12 @@ function decodeCases(field) {
   return [...single, `case ${tagOf(field, LENGTH_DELIMITED)}:`, packed, '  break;'];
 }
 
-/** The last member of a oneof on the wire wins. */
+/** Returns the lines that unset the other members of a oneof, because the last member on the wire wins. */
 function clearRivals({ rivals }) {
   return (rivals ?? []).map((name) => `  m.${name} = null;`);
 }
 
-/** Rejects a message with two members of one oneof. */
+/** Returns the lines that reject a message in which two members of one oneof are set. */
 function checkOneofs({ name, oneofs }) {
   return oneofs
     .filter(({ members }) => members.length > 1)
@@ -108,7 +108,7 @@ function checkOneofs({ name, oneofs }) {
 function emitMessage(message) {
   const { name, fields } = message;
   const checks = checkOneofs(message);
-  // Fields are written in the order of their numbers, as other encoders do.
+  // Fields are written in the order of their numbers, as other protobuf encoders do.
   const encode = fields
     .toSorted((a, b) => a.id - b.id)
     .map((field) => `  ${encodeLine(message, field)}\n`)
@@ -135,8 +135,9 @@ ${created}  };
 }
 
 /**
+ * Returns the source of the encoders and decoders of all messages.
  * @param {import('./schema.mjs').Schema} schema
- * @param {boolean} strict whether texts that are no UTF-8 are refused
+ * @param {boolean} strict whether text that is not UTF-8 is rejected
  */
 export function emitCodec({ messages }, strict) {
   const bodies = messages.map(emitMessage).join('');

@@ -50,8 +50,9 @@ ${methods.join('')}}
 }
 
 /**
+ * Returns the source of the services.
  * @param {import('./schema.mjs').Schema} schema
- * @param {boolean} withMethods whether a class is wanted that has every RPC as a method
+ * @param {boolean} withMethods whether to emit a class that has every RPC as a method
  */
 export function emitServices({ services }, withMethods) {
   const types = services.flatMap(({ rpcs }) => rpcs.flatMap(({ request, response }) => [request, response]));

@@ -1,9 +1,9 @@
-// Writes TypeScript of a .proto: the messages' types, their encoders and decoders, and the services. protobufjs reads the .proto;
-// scripts/emit-*.mjs print. Needs no network and no other tool. Called in a package's folder:
-//   node ../grpc/scripts/generate.mjs PROTO PACKAGE OUTPUT [--strict] [--methods] [--bigint] [--services NAMES]
-// --strict: text that is not UTF-8 is rejected; --methods: with a class that has every RPC as a method;
-// --bigint: 64-bit integers are bigint, exact in their whole range, instead of number;
-// --services: only these services, separated by commas, and the messages and enums that they use.
+// Generates TypeScript from a .proto: the messages' types, their encoders and decoders, and the services. protobufjs
+// reads the .proto; scripts/emit-*.mjs print the source. The script needs no network and no other tool. It is called in
+// a package's folder: node ../grpc/scripts/generate.mjs PROTO PACKAGE OUTPUT [--strict] [--methods] [--bigint]
+// [--services NAMES] --strict: text that is not UTF-8 is rejected; --methods: with a class that has every RPC as a
+// method; --bigint: 64-bit integers are bigint, exact in their whole range, instead of number; --services: only these
+// services, separated by commas, and the messages and enums that they use.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';

@@ -5,8 +5,8 @@ import protobuf from 'protobufjs';
 const require = createRequire(import.meta.url);
 
 /**
- * Parses a .proto and returns one of its packages, resolved. Imports of `google/protobuf/*.proto` are known. Options,
- * and extensions of options, have no effect on the wire and are ignored.
+ * Parses a .proto and returns one of its packages, resolved. Imports of `google/protobuf/*.proto` are resolved from
+ * protobufjs. Options and extensions of options are ignored, because they do not affect the wire format.
  *
  * @param {string} file path of the .proto
  * @param {string} space name of the package

@@ -10,7 +10,7 @@ export function onlyServices(schema, names) {
   if (unknown !== undefined) throw new Error(`no service ${unknown}`);
   const services = schema.services.filter(({ name }) => names.includes(name));
   const used = new Set(services.flatMap(({ rpcs }) => rpcs.flatMap(({ request, response }) => [request, response])));
-  // The set grows while it is read.
+  // The loop also visits the names that it adds to the set.
   for (const name of used) {
     const { fields = [] } = schema.messages.find((message) => message.name === name) ?? {};
     for (const { kind, type } of fields) if (kind !== 'scalar') used.add(type);

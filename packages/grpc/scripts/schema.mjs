@@ -1,8 +1,8 @@
 import protobuf from 'protobufjs';
 
 /**
- * The schema as the emitters want it: plain lists in the order of the .proto. A nested enum or message gets its
- * parent's name in front (`SecurityProfile.ProfileType` is `SecurityProfileProfileType`).
+ * The schema in the form that the emitters read: plain lists in the order of the .proto. The name of a nested enum or
+ * message is prefixed with its parent's name (`SecurityProfile.ProfileType` is `SecurityProfileProfileType`).
  *
  * @typedef {{ name: string, comment: string | null, values: { name: string, id: number, comment: string | null }[] }} EnumDefinition
  * The members of a oneof are fields of their message; `rivals` are the other members of the same oneof.
@@ -17,6 +17,7 @@ import protobuf from 'protobufjs';
  */
 
 /**
+ * Converts a parsed package into the schema.
  * @param {protobuf.Namespace} space
  * @param {boolean} bigint whether 64-bit integers are bigint
  * @returns {Schema}
@@ -25,7 +26,8 @@ export function readSchema(space, bigint) {
   const schema = { enums: [], messages: [], services: [] };
   const context = { top: space, bigint, imported: new Set() };
   walk(space, context, schema);
-  // An imported message is written beside the messages that refer to it. The set grows while it is read.
+  // Imported messages are emitted into the same file as the messages that refer to them. The loop also visits the
+  // messages that it adds to the set.
   for (const item of context.imported) schema.messages.push(readMessage(item, context));
   rejectEqualNames([...schema.enums, ...schema.messages].map(({ name }) => name));
   return schema;
@@ -55,7 +57,7 @@ function localName(item, context) {
   return names.join('');
 }
 
-/** Messages of google.protobuf keep their names: `Timestamp`, `BoolValue`. */
+/** Returns the name of an imported message. Messages of google.protobuf keep their names: `Timestamp`, `BoolValue`. */
 function importedName(item, context) {
   if (!(item instanceof protobuf.Type) || item.parent.fullName !== '.google.protobuf') {
     throw new Error(`${item.fullName} is outside of ${context.top.fullName}: not supported`);
@@ -84,7 +86,10 @@ function readMessage(item, context) {
   };
 }
 
-/** An optional field is a oneof of its own to the parser; it is taken as any other: absent is empty. */
+/**
+ * Returns the oneofs of a message. protobufjs represents an optional field as a oneof with one member. Such a field is
+ * treated like any other field: if it is absent, it gets its default.
+ */
 function realOneofs(item) {
   return item.oneofsArray.filter(
     ({ fieldsArray }) => !(fieldsArray.length === 1 && fieldsArray[0].options?.proto3_optional === true),
@@ -147,12 +152,12 @@ function readService(service, context) {
   };
 }
 
-/** Returns a name in camelCase, which methods have (`RunPodSandbox` becomes `runPodSandbox`). */
+/** Returns a name in camelCase, as method names have: `RunPodSandbox` becomes `runPodSandbox`. */
 export function lowerFirst(name) {
   return name[0].toLowerCase() + name.slice(1);
 }
 
-/** Returns a doc comment with this text; nothing if the text is empty. */
+/** Returns a doc comment with the given text, or an empty text if the text is empty. */
 export function docComment(text, indent = '') {
   if (!text) return '';
   const lines = text.replaceAll('*/', '* /').split('\n');

@@ -10,13 +10,13 @@ import type { Init, StreamRpc, UnaryRpc } from './wire.ts';
 
 /** The components of {@link GrpcClient}. */
 export interface GrpcClientComponents {
-  /** Default: the system clock. */
+  /** The clock of deadlines and back-off. Default: the system clock. */
   readonly clock?: Clock;
   /** Called when the connection is established and when it is lost. If absent, the connection is not watched. */
   readonly onConnectivity?: (isConnected: boolean) => void;
   /**
-   * Called when the transport `lean` is given up: the peer violated HTTP/2 or compressed a message. All later calls
-   * use grpc-js.
+   * Called when the client stops using the transport `lean`, because the peer violated HTTP/2 or compressed a message.
+   * All later calls use grpc-js.
    */
   readonly onFallback?: (reason: Error) => void;
 }
@@ -39,7 +39,7 @@ export interface GrpcClientOptions {
 
 /** The options of one call. */
 export interface CallOptions {
-  /** Default: no deadline. */
+  /** How long the call may take, in milliseconds. Default: no deadline. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Whether to wait for a connection instead of failing with `UNAVAILABLE`. Default: `false`. */
@@ -65,30 +65,30 @@ const INITIAL_BACK_OFF_MS = 100;
 const MAX_BACK_OFF_MS = 3_000;
 
 /**
- * A client of one peer. The first call opens the connection; if it is lost, later calls reopen it, with back-off. A
- * call is sent at most once. Deadlines run on the injected clock, so that a jump of the wall clock ends no call. A call
- * never outlasts its deadline and signal, even if the peer does not respond.
+ * A client of one peer. The first call opens the connection. If the connection is lost, a later call reopens it, with
+ * back-off. A call is sent at most once. Deadlines run on the injected clock, so that a jump of the wall clock ends no
+ * call. A call never outlasts its deadline and signal, even if the peer does not respond.
  */
 export class GrpcClient {
   readonly #clock: Clock;
   readonly #onConnectivity: GrpcClientComponents['onConnectivity'];
   readonly #target: string;
   readonly #maxMessageBytes: number;
-  /** One function per call in progress; it cancels the call. */
+  /** Functions that cancel the calls in progress, one per call. */
   readonly #underWay = new Set<() => void>();
-  /** The number of calls whose callers are waiting. */
+  /** The number of calls in progress whose callers currently wait for a result. */
   #awaited = 0;
   #connection: Promise<Connection> | undefined;
   #closing: Promise<void> | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
-  /** Makes the unary calls; `undefined` if grpc-js does. */
+  /** The transport `lean`. `undefined` if grpc-js makes the unary calls. */
   #lean: LeanCalls | undefined;
-  /** The connections that exist. */
+  /** Closes the connections of the transport `lean`. */
   #closeLean = (): void => {};
   readonly #connected = { grpcJs: false, lean: false };
   #isConnected = false;
 
-  /** @throws OptionsError naming the option that is wrong */
+  /** @throws OptionsError naming the invalid option */
   constructor(components: GrpcClientComponents, options: GrpcClientOptions) {
     checkOptions('GrpcClient', options, {
       socketPath: 'string?',
@@ -131,7 +131,8 @@ export class GrpcClient {
     const { client } = await this.#open(signal);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     client.waitForReady(Number.POSITIVE_INFINITY, (error) => (error ? reject(error) : resolve()));
-    // Closing the client may reject the promise after the caller has left.
+    // The promise may be rejected by the closing of the client after the caller has left; then nobody handles the
+    // rejection.
     promise.catch(() => {});
     const ending = this.#ending({ timeoutMs, signal }, () => {
       reject(new Error('the wait for the connection has ended'));
@@ -145,10 +146,11 @@ export class GrpcClient {
     }
   }
 
-  /** @throws GrpcError */
+  /** Makes a call with a single response. @throws GrpcError */
   async unary<Req, Res>(rpc: UnaryRpc<Req, Res>, request: Init<Req>, options: CallOptions = {}): Promise<Res> {
     const bytes = encode(rpc, request);
-    // Nothing is awaited between the start of the call and `#ending`, which watches the signal.
+    // There is no `await` between the start of the call and `#ending`. Otherwise the signal could be aborted unnoticed
+    // in between.
     const call =
       this.#lean === undefined
         ? this.#startUnary(await this.#open(options.signal), rpc, bytes, options)
@@ -174,10 +176,10 @@ export class GrpcClient {
   ): AsyncGenerator<Res, void, undefined> {
     const bytes = encode(rpc, request);
     const { grpc, client } = await this.#open(options.signal);
-    // grpc-js reads messages ahead. They are decoded only when read, so that a peer that sends many large messages does
-    // not block other work.
+    // grpc-js receives messages ahead of the reader. A message is decoded only when it is read, so that a peer that
+    // sends many large messages does not block other work.
     const call = client.makeServerStreamRequest(rpc.path, asIs, asIs, bytes, metadataOf(grpc, options));
-    // Cancelling a call that is no longer iterated emits an error, which can be ignored.
+    // Cancelling a call that is no longer iterated emits an error, which has no listener otherwise.
     call.on('error', () => {});
     const ending = this.#ending(options, () => call.cancel());
     try {
@@ -193,14 +195,14 @@ export class GrpcClient {
     }
   }
 
-  /** Cancels the calls in progress. Later calls fail. */
+  /** Cancels the calls in progress. Calls after that fail. */
   close(): void {
     if (this.#closing !== undefined) return;
     const connection = this.#connection;
     const end = async (): Promise<void> => {
       const { client, sockets } = (await connection) ?? {};
       client?.close();
-      // Lets grpc-js send its last frames first.
+      // grpc-js needs another turn of the event loop to send its last frames.
       await new Promise(setImmediate);
       sockets?.close();
     };
@@ -210,8 +212,8 @@ export class GrpcClient {
   }
 
   /**
-   * Calls {@link close} and waits until all waiting callers have been notified. It does not wait for readers of streams
-   * that are busy with a message.
+   * Calls {@link close} and waits until all waiting callers have been notified. Readers of streams that are busy with a
+   * message are not waited for.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
@@ -255,7 +257,7 @@ export class GrpcClient {
   }
 
   async #connect(): Promise<Connection> {
-    // Loaded on demand, so that packages that only import types do not pay for it.
+    // grpc-js is loaded on demand, so that packages that import only types do not load it.
     const grpc = await import('./grpc-js.ts');
     const sockets = new OpenSockets();
     const client = new grpc.Client(this.#target, followSockets(grpc.credentials.createInsecure(), sockets), {
@@ -284,7 +286,7 @@ export class GrpcClient {
     channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => this.#watch(connection));
   }
 
-  /** Reports that the connection of the unary calls was established or lost. */
+  /** Reports whether unary calls have a connection, if that has changed. */
   #reportConnectivity(): void {
     const isConnected = this.#lean === undefined ? this.#connected.grpcJs : this.#connected.lean;
     if (isConnected === this.#isConnected) return;
@@ -293,8 +295,8 @@ export class GrpcClient {
   }
 
   /**
-   * Ends a call at its deadline, when its signal is aborted, or when the client closes. Records the reason for the
-   * error.
+   * Cancels a call at its deadline, when its signal is aborted, or when the client closes. The result explains an error
+   * of the call by the cause of the cancellation.
    */
   #ending(
     { timeoutMs, signal }: CallOptions,
@@ -328,7 +330,8 @@ export class GrpcClient {
         this.#underWay.delete(cancel);
         letGo();
       },
-      // Until the returned value is disposed, the reader is handling a message and does not wait.
+      // Marks the caller as busy with a message until the returned value is disposed. A busy caller does not wait for
+      // the call.
       handOver: () => {
         letGo();
         return { [Symbol.dispose]: () => void this.#awaited++ };
@@ -345,7 +348,7 @@ function encode<Req>(rpc: { readonly request: { encode(m: Init<Req>): Buffer } }
   }
 }
 
-/** Converts decoding errors as grpc-js does. */
+/** Decodes a response. A decoding error becomes the same gRPC status as in grpc-js. */
 function decode<Res>(rpc: { readonly response: { decode(bytes: Uint8Array): Res } }, message: Buffer): Res {
   try {
     return rpc.response.decode(message);
@@ -355,7 +358,7 @@ function decode<Res>(rpc: { readonly response: { decode(bytes: Uint8Array): Res 
   }
 }
 
-/** Returns the path of a target `unix:/path`. */
+/** Returns the path in a target `unix:/path`, or `undefined` for other targets. */
 function unixPath(target: string): string | undefined {
   return /^unix:(?:\/\/)?(\/.+)$/.exec(target)?.[1];
 }

@@ -12,8 +12,8 @@ import {
 } from './wire.ts';
 
 /*
- * Converts the values of a message as encoding and decoding would: absent values become defaults, text becomes
- * well-formed, and the copy shares nothing with the original.
+ * The functions of this module convert a value of a message as encoding and decoding would. Absent values become
+ * defaults, text becomes well-formed, and the copy shares no object with the original.
  */
 
 export function copyString(value: string | Absent, field: string): string {
@@ -73,7 +73,7 @@ export function copyBigUint64(value: bigint | Absent, field: string): bigint {
   return value === undefined || value === null ? 0n : checkBigUint64(value, field);
 }
 
-/** Copies a member of a oneof; an absent member stays absent. */
+/** Copies a member of a oneof. An absent member stays absent instead of getting a default. */
 export function copyMember<T, C>(value: T | Absent, copy: (value: T, field: string) => C, field: string): C | null {
   return value === undefined || value === null ? null : copy(value, field);
 }
@@ -132,7 +132,7 @@ export function copyMessages<M>(
   });
 }
 
-/** Sets an entry of a map. The key `__proto__` is an ordinary key here. */
+/** Sets an entry of a map. The key `__proto__` is stored as an ordinary key. */
 export function setEntry<V>(map: Record<string, V>, key: string, value: V): void {
   if (key !== '__proto__') map[key] = value;
   else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });

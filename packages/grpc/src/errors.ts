@@ -1,6 +1,6 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** The name of a gRPC status code. `CANCELLED` is also used if the signal was aborted. */
+/** The name of a gRPC status code. A call whose signal was aborted also fails with `CANCELLED`. */
 export type GrpcCode =
   | 'CANCELLED'
   | 'UNKNOWN'
@@ -19,7 +19,10 @@ export type GrpcCode =
   | 'DATA_LOSS'
   | 'UNAUTHENTICATED';
 
-/** gRPC's codes (`google.golang.org/grpc/codes`) in the order of their numbers, starting at 1: 0 is OK. */
+/**
+ * Names of gRPC's status codes (`google.golang.org/grpc/codes`) in the order of their numbers. The list starts at
+ * number 1, because 0 is OK.
+ */
 const CODES: readonly GrpcCode[] = [
   'CANCELLED',
   'UNKNOWN',
@@ -39,7 +42,7 @@ const CODES: readonly GrpcCode[] = [
   'UNAUTHENTICATED',
 ];
 
-/** Returns the name of a gRPC status code. `UNKNOWN` for unknown numbers and for OK. */
+/** Returns the name of a gRPC status code, or `UNKNOWN` for an unknown number and for OK. */
 export function grpcCode(status: number): GrpcCode {
   return CODES[status - 1] ?? 'UNKNOWN';
 }
@@ -58,7 +61,7 @@ export function goCodeName(code: GrpcCode): string {
 /** The constructor options of {@link GrpcError}. */
 export interface GrpcErrorOptions {
   readonly code: GrpcCode;
-  /** The peer's message, verbatim. */
+  /** The message that the peer sent, unchanged. */
   readonly details: string;
   readonly cause?: unknown;
 }
@@ -90,8 +93,8 @@ export class GrpcError extends Error {
   }
 
   /**
-   * Converts any thrown value: a gRPC status keeps its code and details, an `AbortError` becomes `CANCELLED`, anything
-   * else `UNKNOWN`.
+   * Converts any thrown value to a `GrpcError`. A gRPC status keeps its code and details, an `AbortError` becomes
+   * `CANCELLED`, and any other value becomes `UNKNOWN`.
    */
   static from(error: unknown): GrpcError {
     if (GrpcError.is(error)) return error;
@@ -111,8 +114,8 @@ export class GrpcError extends Error {
 }
 
 /**
- * Removes two additions of grpc-js from details: an empty resolution note, and the time of day in connection errors,
- * which would make repeated errors look different.
+ * Removes two additions of grpc-js from an error's details: an empty resolution note, and the time of day in connection
+ * errors. The time would make repeated errors look different.
  */
 function withoutNotes(details: string): string {
   return details

@@ -4,7 +4,8 @@ import type { OpenSockets } from './open-sockets.ts';
 /**
  * Registers the sockets of a channel with `sockets`. grpc-js 1.14 abandons a connection whose peer has not sent
  * anything yet, without closing the connection. If the peer never sends anything, the connection would stay open until
- * the process exits. This uses an undocumented method of grpc-js; if the method is missing, no socket is registered.
+ * the process exits. The function replaces an undocumented method of grpc-js. If the method is missing, no socket is
+ * registered.
  * @returns the same credentials
  */
 export function followSockets(insecure: ChannelCredentials, sockets: OpenSockets): ChannelCredentials {
@@ -16,7 +17,7 @@ export function followSockets(insecure: ChannelCredentials, sockets: OpenSockets
       ...connector,
       connect: (socket) => {
         sockets.add(socket);
-        // A failed connection would be retried, so the promise stays pending.
+        // The promise stays pending after the close, because grpc-js would retry a failed connection.
         return sockets.isClosed ? new Promise(() => {}) : connector.connect(socket);
       },
     };

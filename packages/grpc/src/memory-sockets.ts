@@ -15,15 +15,15 @@ interface Listening {
 type Handler = Service['handlers'][string];
 
 /**
- * Sockets in memory, for tests with a fake clock: clients and servers of one `MemorySockets` connect by path, and no
- * byte leaves the process. Messages are converted as encoding and decoding would. A server that closes ends its calls
+ * In-memory sockets for tests with a fake clock. Clients and servers of one `MemorySockets` connect by path, and no
+ * byte leaves the process. Messages are converted as encoding and decoding would. If a server closes, its calls end
  * with `UNAVAILABLE`.
  */
 export class MemorySockets implements GrpcTransport {
   readonly #listening = new Map<string, Listening>();
   readonly #onListening = new Set<(socketPath: string) => void>();
 
-  /** @returns a function that removes the listener */
+  /** Calls `listener` whenever a server starts to listen. @returns a function that removes the listener */
   onListening(listener: (socketPath: string) => void): () => void {
     this.#onListening.add(listener);
     return () => this.#onListening.delete(listener);
@@ -71,7 +71,7 @@ class MemoryClient {
   readonly #socketPath: string;
   readonly #onConnectivity: GrpcClientComponents['onConnectivity'];
   readonly #closing = new AbortController();
-  /** Peer whose end is reported; set while the client is connected. */
+  /** The server to which the client is connected. `undefined` while the client is not connected. */
   #connected: Listening | undefined;
 
   constructor(
@@ -169,7 +169,7 @@ class MemoryClient {
     throw new GrpcError({ code: 'UNIMPLEMENTED', details: `unknown method ${path}` });
   }
 
-  /** Ends the work at the deadline, when the caller's signal is aborted, or when either side closes. */
+  /** Cancels the work at the deadline, when the caller's signal is aborted, or when either side closes. */
   async #until<T>(
     { timeoutMs, signal }: CallOptions,
     closing: AbortSignal | undefined,

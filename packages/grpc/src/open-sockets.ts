@@ -3,11 +3,17 @@ import type { Socket } from 'node:net';
 /** Tracks open sockets, so that they can be closed together. */
 export class OpenSockets {
   readonly #maxSockets: number;
-  /** The number of bytes read per socket at its last check. The first entry is the next candidate for closing. */
+  /**
+   * The number of bytes that each socket had received at its last check. The first entry is the next candidate for
+   * closing.
+   */
   readonly #open = new Map<Socket, number>();
   #isClosed = false;
 
-  /** @param maxSockets beyond this limit, a new socket replaces one that has received nothing since its last check */
+  /**
+   * @param maxSockets beyond this limit, a new socket replaces a socket that has received nothing since its last check,
+   * or the oldest
+   */
   constructor(maxSockets: number = Number.POSITIVE_INFINITY) {
     this.#maxSockets = maxSockets;
   }
@@ -24,15 +30,15 @@ export class OpenSockets {
     socket.once('close', () => this.#open.delete(socket));
   }
 
-  /** Destroys all tracked sockets, and later ones as they are added. */
+  /** Destroys all tracked sockets. Sockets that are added later are destroyed immediately. */
   close(): void {
     this.#isClosed = true;
     for (const socket of this.#open.keys()) socket.destroy();
   }
 
   /**
-   * Destroys the first socket that has received nothing since its last check. Other sockets move to the end of the
-   * order.
+   * Destroys the first socket that has received nothing since its last check, or the first one if all have received
+   * data. Checked sockets move to the end of the order.
    */
   #destroySilent(): void {
     for (const [socket, bytesRead] of [...this.#open]) {

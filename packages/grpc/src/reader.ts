@@ -13,7 +13,7 @@ export class Reader {
     this.end = bytes.length;
   }
 
-  /** Reads an unsigned 32-bit number. Higher bits of a longer number are dropped. */
+  /** Reads an unsigned 32-bit number. If the number is longer, its higher bits are dropped. */
   uint32(): number {
     // Most values are tags and lengths of one byte.
     const first = this.#bytes[this.pos];
@@ -38,12 +38,12 @@ export class Reader {
     return this.#varint64((lo, hi) => lo !== 0 || hi !== 0);
   }
 
-  /** Reads a signed 64-bit number, rounded beyond 2^53. */
+  /** Reads a signed 64-bit number. Numbers beyond 2^53 are rounded. */
   int64(): number {
     return this.#varint64(signed);
   }
 
-  /** Reads an unsigned 64-bit number, rounded beyond 2^53. */
+  /** Reads an unsigned 64-bit number. Numbers beyond 2^53 are rounded. */
   uint64(): number {
     return this.#varint64(unsigned);
   }
@@ -68,14 +68,14 @@ export class Reader {
     return this.#bytes.toString('utf8', start, this.pos);
   }
 
-  /** Returns a copy, so that a kept message does not keep the whole receive buffer alive. */
+  /** Reads a byte field as a copy, so that a message that is kept does not keep the whole receive buffer alive. */
   bytes(): Uint8Array {
     const length = this.uint32();
     const start = this.#advance(length);
     return new Uint8Array(this.#bytes.subarray(start, this.pos));
   }
 
-  /** Reads a length and returns the position where the value after it ends. */
+  /** Reads a length. Returns the position of the end of the value that follows the length. */
   endOfNext(): number {
     const length = this.uint32();
     const end = this.pos + length;

@@ -18,7 +18,10 @@ export interface GrpcServerOptions {
   readonly services: readonly Service[];
   /** The size limit of a request, in bytes. Default: 4 MiB, gRPC's default. */
   readonly maxMessageBytes?: number;
-  /** The maximum number of connections. Default: 256. A further connection replaces one that has been silent. */
+  /**
+   * The maximum number of connections. Default: 256. Beyond the limit, a new connection replaces one that has been
+   * silent.
+   */
   readonly maxConnections?: number;
 }
 
@@ -41,7 +44,7 @@ export class GrpcServer {
   #running: Running | undefined;
   #isClosed = false;
 
-  /** @throws OptionsError naming the component or option that is wrong */
+  /** @throws OptionsError naming the invalid component or option */
   constructor(options: GrpcServerOptions) {
     checkOptions('GrpcServer', options, {
       socketPath: 'string',
@@ -54,7 +57,7 @@ export class GrpcServer {
 
   /**
    * Resolves once the server listens. To listen again after {@link close}, create a new server.
-   * @throws AsyncError `AlreadyStarted` at every call but the first; Error naming the socket
+   * @throws AsyncError `AlreadyStarted` if called again; Error naming the socket if the server cannot listen
    */
   async start(): Promise<void> {
     this.#startOnce.begin();
@@ -64,7 +67,7 @@ export class GrpcServer {
     if (problem !== undefined) throw new Error(problem);
     if (this.#isClosed) throw new Error(`listen ${socketPath}: the server is closed`);
     const grpc = await import('./grpc-js.ts');
-    // With channelz disabled, forceShutdown of grpc-js 1.14 closes no connection.
+    // Channelz must stay enabled: without channelz, `forceShutdown` of grpc-js 1.14 closes no connection.
     const server = new grpc.Server({ 'grpc.max_receive_message_length': maxMessageBytes });
     const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
     const sockets = new OpenSockets(maxConnections);
@@ -80,14 +83,14 @@ export class GrpcServer {
       await listen(listener, socketPath);
       if (this.#isClosed) throw new Error(`listen ${socketPath}: the server was closed during the start`);
     } catch (error) {
-      // grpc-js keeps a reference to each server until it is shut down.
+      // The server must be shut down, because grpc-js keeps a reference to each server until then.
       end(running);
       throw error;
     }
     this.#running = running;
   }
 
-  /** Ends the calls in progress and closes the socket and all connections. */
+  /** Ends the calls in progress, and closes the listening socket and all connections. */
   close(): void {
     this.#isClosed = true;
     if (this.#running !== undefined) end(this.#running);
@@ -98,13 +101,13 @@ export class GrpcServer {
 function end({ server, listener, sockets }: Running): void {
   listener.close();
   server.forceShutdown();
-  // Closes the sockets one turn of the event loop later, so that grpc-js can send its last frames before.
+  // The sockets are closed in a later turn of the event loop, so that grpc-js can send its last frames before.
   setImmediate(() => sockets.close());
 }
 
 async function listen(listener: Listener, socketPath: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    // Later errors concern single connections and are ignored.
+    // An error after the start concerns a single connection and is ignored.
     listener.on('error', (error) => {
       reject(new Error(`listen ${socketPath}: ${whyNot(socketPath, error)}`, { cause: error }));
     });
@@ -112,7 +115,10 @@ async function listen(listener: Listener, socketPath: string): Promise<void> {
   });
 }
 
-/** Returns the reason of a listen error. libuv reports a missing directory as EACCES. */
+/**
+ * Returns the reason for which listening failed. libuv reports a missing directory as EACCES, so the directory is
+ * checked here.
+ */
 function whyNot(socketPath: string, error: Error): string {
   const directory = dirname(socketPath);
   return existsSync(directory) ? error.message : `the directory ${directory} does not exist`;

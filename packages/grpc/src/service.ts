@@ -15,11 +15,11 @@ export type RpcTable = Readonly<
 >;
 
 /**
- * A method of a service as @grpc/grpc-js takes it. Declared here, because users of this package need not install that
- * library.
+ * A method of a service in the format of @grpc/grpc-js. The type is declared here, because users of this package need
+ * not install that library.
  */
 export interface MethodDefinition<Req, Res> {
-  /** `/package.Service/Method` */
+  /** Path of the RPC: `/package.Service/Method`. */
   readonly path: string;
   /** Name of the method in the .proto file. */
   readonly originalName?: string;
@@ -31,7 +31,7 @@ export interface MethodDefinition<Req, Res> {
   readonly responseDeserialize: (bytes: Buffer) => Res;
 }
 
-/** The type that `Server.addService` of @grpc/grpc-js takes, with typed requests and responses. */
+/** The service definition for `Server.addService` of @grpc/grpc-js, with typed requests and responses. */
 export type ServiceDefinitionOf<Rpcs> = {
   readonly [Name in keyof Rpcs]: Rpcs[Name] extends UnaryRpc<infer Req, infer Res> | StreamRpc<infer Req, infer Res>
     ? MethodDefinition<Req, Init<Res>>

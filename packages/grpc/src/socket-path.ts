@@ -1,7 +1,10 @@
-/** `sun_path` of a Linux socket address has 108 bytes including the terminating 0. */
+/**
+ * Maximum length of a socket path in bytes. `sun_path` of a Linux socket address has 108 bytes including the
+ * terminating 0.
+ */
 const MAX_SOCKET_PATH_BYTES = 107;
 
-/** Returns what is wrong with the path of a socket, or `undefined`. */
+/** Returns why a path cannot be the path of a unix socket, or `undefined` if it can. */
 export function socketPathProblem(path: string): string | undefined {
   if (!path.startsWith('/')) return `${path}: the path of a socket must be absolute`;
   const bytes = Buffer.byteLength(path);

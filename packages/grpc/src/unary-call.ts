@@ -4,7 +4,7 @@ const OK = 0;
 const CANCELLED = 1;
 const INTERNAL = 13;
 
-/** grpc-go's errors for a response that is not exactly one message. */
+/** grpc-go's error messages for a response that does not consist of exactly one message. */
 const NONE = 'cardinality violation: received no response message from non-server-streaming RPC';
 const ONE_TOO_MANY =
   'cardinality violation: expected <EOF> for non server-streaming RPCs, but received another message';
@@ -19,14 +19,15 @@ export interface UnaryCallParts<Res> {
 
 /** A call in progress. */
 export interface UnaryCall<Res> {
-  /** @throws an error with the `code` and `details` of a gRPC status */
+  /** Resolves with the response. @throws an error with the `code` and `details` of a gRPC status */
   readonly answer: Promise<Res>;
   cancel(): void;
 }
 
 /**
- * Starts a call with one message each way, directly on the channel. The method of grpc-js creates an emitter, two
- * layers of interceptors and an error (for its stack) per call. None of them is needed here.
+ * Starts a call with one request and one response, directly on the channel of grpc-js. `makeUnaryRequest` of grpc-js
+ * would create an emitter, two layers of interceptors and an error (for its stack) per call. None of them is needed
+ * here.
  */
 export function startUnaryCall<Res>(
   client: Client,
@@ -44,7 +45,8 @@ export function startUnaryCall<Res>(
     onReceiveMetadata: () => {},
     onReceiveMessage: (bytes: Buffer) => {
       if (answer !== undefined) return refuse(INTERNAL, ONE_TOO_MANY);
-      // grpc-js delivers the end of the call, or a second message, only if reading continues.
+      // Reading continues after the message, because otherwise grpc-js would deliver neither the end of the call nor a
+      // second message.
       call.startRead();
       try {
         answer = { message: decode(bytes) };

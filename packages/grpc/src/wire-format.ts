@@ -1,4 +1,4 @@
-// The helpers of generated code: see scripts/generate.mjs.
+// Exports the helpers that generated code imports: see scripts/generate.mjs.
 export * from './copy.ts';
 export { Reader } from './reader.ts';
 export * from './wire.ts';

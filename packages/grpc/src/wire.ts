@@ -8,7 +8,10 @@ import { Writer } from './writer.ts';
  */
 export type OpenEnum<E extends Readonly<Record<string, number>>> = E[keyof E] | (number & {});
 
-/** A message to send, with every field optional. An absent or `null` field has its default and is not sent. */
+/**
+ * A message to send, with every field optional. An absent or `null` field is not sent, so that the peer decodes its
+ * default.
+ */
 export type Init<T> = T extends number | bigint | string | boolean | Uint8Array
   ? T
   : T extends readonly (infer E)[]
@@ -19,9 +22,12 @@ export type Init<T> = T extends number | bigint | string | boolean | Uint8Array
 
 /** The encoder and decoder of a message. */
 export interface MessageType<M> {
-  /** The full name in the .proto file, `runtime.v1.Container`. */
+  /** The full name in the .proto file, such as `runtime.v1.Container`. */
   readonly name: string;
-  /** @throws TypeError if a value does not match the type of its field, naming the message and the field */
+  /**
+   * Encodes a message. @throws TypeError naming the message and the field if a value does not match the type of its
+   * field
+   */
   encode(message: Init<M>): Buffer;
   /**
    * Decodes a message. Unknown fields are dropped; absent fields get their defaults.
@@ -34,9 +40,9 @@ export interface MessageType<M> {
 
 /** An RPC with a single response. */
 export interface UnaryRpc<Req, Res> {
-  /** The name in the .proto file, `RunPodSandbox`. */
+  /** The name in the .proto file, such as `RunPodSandbox`. */
   readonly name: string;
-  /** `/runtime.v1.RuntimeService/RunPodSandbox` */
+  /** The path of the RPC, such as `/runtime.v1.RuntimeService/RunPodSandbox`. */
   readonly path: string;
   readonly stream: false;
   readonly request: MessageType<Req>;
@@ -48,7 +54,9 @@ export interface StreamRpc<Req, Res> extends Omit<UnaryRpc<Req, Res>, 'stream'> 
   readonly stream: true;
 }
 
-/** One writer is enough: encoding is synchronous, and encoders do not call `encode` of other messages. */
+/**
+ * All messages share one writer, because encoding is synchronous and encoders do not call `encode` of other messages.
+ */
 const writer = new Writer();
 
 export function messageType<M>(
@@ -143,7 +151,8 @@ export function putInt64(w: Writer, tag: number, value: number | Absent, field: 
 export function putUint64(w: Writer, tag: number, value: number | Absent, field: string): void {
   if (value === undefined || value === null || value === 0) return;
   checkUint64(value, field);
-  // The largest values are rounded to 2^64, which is out of range; they are written as 2^64 - 1.
+  // The largest values were rounded up to 2^64 when they were decoded, which is out of range. They are written as 2^64
+  // - 1.
   if (value === 2 ** 64) w.uint32(tag).varint64(0xffff_ffff, 0xffff_ffff);
   else w.uint32(tag).varint64(value >>> 0, Math.floor(value / 2 ** 32));
 }
@@ -207,7 +216,7 @@ export function putMessageMap<M>(
   }
 }
 
-/** Writes a member of a oneof. A member that is set is written even if it has its default value. */
+/** Writes a member of a oneof. A member that is set is written even if its value is the default. */
 export function putMember<T>(
   w: Writer,
   tag: number,
@@ -224,7 +233,10 @@ export function putMember<T>(
   else w.uint32(tag).uint32(0);
 }
 
-/** @throws TypeError if more than one member of a oneof is set */
+/**
+ * Rejects a message in which several members of a oneof are set.
+ * @throws TypeError if more than one member of a oneof is set
+ */
 export function checkOneof<K extends string>(
   message: { readonly [Name in K]?: unknown },
   members: readonly K[],
@@ -272,7 +284,7 @@ export function readMessage<M>(r: Reader, decode: (reader: Reader, end: number, 
   return message;
 }
 
-/** Reads packed repeated numbers. */
+/** Reads repeated numbers that share one tag (packed encoding). */
 export function readPacked(r: Reader, readOne: () => unknown): void {
   const end = r.endOfNext();
   while (r.pos < end) readOne();
@@ -318,7 +330,8 @@ function writeBigInt(w: Writer, value: bigint): void {
 
 function writeInt64(w: Writer, value: number, field: string): void {
   checkInt64(value, field);
-  // The largest values are rounded to 2^63, which is out of range; they are written as 2^63 - 1.
+  // The largest values were rounded up to 2^63 when they were decoded, which is out of range. They are written as 2^63
+  // - 1.
   if (value === 2 ** 63) w.varint64(0xffff_ffff, 0x7fff_ffff);
   else w.varint64(value >>> 0, Math.floor(value / 2 ** 32) >>> 0);
 }

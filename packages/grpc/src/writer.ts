@@ -1,49 +1,52 @@
 const INITIAL_BYTES = 1024;
 
-/** A text up to this length is first tried as ASCII. Must be below 128, so that the length takes one byte. */
+/**
+ * Maximum length of a text that is first tried as ASCII. The length must be below 128, so that its encoding takes one
+ * byte.
+ */
 const SHORT = 40;
 
-/** A buffer that grew beyond this size is not kept for the next message. */
+/** Maximum size of a buffer that is kept for the next message, in bytes. */
 const KEEP_BYTES = 64 * 1024;
 
 /**
- * Writes the protobuf wire format. One writer is reused for all messages. It replaces protobufjs's writer, which costs
- * 7 MB of memory for the package `long` and its WebAssembly.
+ * Writes the protobuf wire format. One writer is reused for all messages. protobufjs's writer is not used, because the
+ * package `long` and its WebAssembly would take 7 MB of memory.
  */
 export class Writer {
   #buffer: Buffer = Buffer.allocUnsafe(INITIAL_BYTES);
   #pos = 0;
 
-  /** Number of bytes written. */
+  /** Number of bytes written since the last reset. */
   get length(): number {
     return this.#pos;
   }
 
-  /** Discards what was written. */
+  /** Discards all written bytes. */
   reset(): void {
     this.#pos = 0;
   }
 
-  /** Returns a copy of what was written. */
+  /** Returns a copy of the written bytes. */
   finish(): Buffer {
     const bytes = Buffer.from(this.#buffer.subarray(0, this.#pos));
     if (this.#buffer.length > KEEP_BYTES) this.#buffer = Buffer.allocUnsafe(INITIAL_BYTES);
     return bytes;
   }
 
-  /** @param value an integer from 0 to 2^32-1 */
+  /** Writes an unsigned number. @param value an integer from 0 to 2^32-1 */
   uint32(value: number): this {
     this.#reserve(5);
     this.#pos = writeVarint(this.#buffer, this.#pos, value);
     return this;
   }
 
-  /** @param value an integer from -2^31 to 2^31-1 */
+  /** Writes a signed number. @param value an integer from -2^31 to 2^31-1 */
   int32(value: number): this {
     return value < 0 ? this.varint64(value >>> 0, 0xffff_ffff) : this.uint32(value);
   }
 
-  /** @param lo the lower 32 bits @param hi the upper 32 bits */
+  /** Writes a 64-bit number. @param lo the lower 32 bits @param hi the upper 32 bits */
   varint64(lo: number, hi: number): this {
     this.#reserve(10);
     const buffer = this.#buffer;
@@ -57,14 +60,14 @@ export class Writer {
     return this;
   }
 
-  /** Writes 4 bytes. */
+  /** Writes a number as 4 bytes. */
   fixed32(value: number): this {
     this.#reserve(4);
     this.#pos = this.#buffer.writeUInt32LE(value, this.#pos);
     return this;
   }
 
-  /** Writes 8 bytes. @param lo the lower 32 bits @param hi the upper 32 bits */
+  /** Writes a number as 8 bytes. @param lo the lower 32 bits @param hi the upper 32 bits */
   fixed64(lo: number, hi: number): this {
     this.#reserve(8);
     this.#pos = this.#buffer.writeUInt32LE(hi, this.#buffer.writeUInt32LE(lo, this.#pos));
@@ -77,7 +80,7 @@ export class Writer {
     return this;
   }
 
-  /** Writes the length, then the text as UTF-8. */
+  /** Writes a text: its length in bytes, then its UTF-8 encoding. */
   string(value: string): this {
     if (value.length <= SHORT && this.#ascii(value)) return this;
     const length = Buffer.byteLength(value);
@@ -86,7 +89,7 @@ export class Writer {
     return this;
   }
 
-  /** Writes the length, then the bytes. */
+  /** Writes a byte field: its length, then the bytes. */
   bytes(value: Uint8Array): this {
     this.uint32(value.length).#reserve(value.length);
     this.#buffer.set(value, this.#pos);
@@ -94,14 +97,15 @@ export class Writer {
     return this;
   }
 
-  /** Starts a value that is preceded by its length. The result must be passed to {@link join}. */
+  /** Starts a value that is preceded by its length. The returned position must be passed to {@link join}. */
   fork(): number {
     this.#reserve(1);
     return this.#pos++;
   }
 
   /**
-   * Ends a value started by {@link fork}. One byte is reserved for the length; a value of 128 bytes or more is moved.
+   * Ends a value started by {@link fork}. {@link fork} has reserved one byte for the length. A value of 128 bytes or
+   * more is moved to make room for a longer length.
    */
   join(start: number): void {
     const length = this.#pos - start - 1;
@@ -114,7 +118,10 @@ export class Writer {
     writeVarint(this.#buffer, start, length);
   }
 
-  /** Writes a short text if it is ASCII. Most texts are, and a loop is faster than a call into Node.js. */
+  /**
+   * Writes a short text if it is ASCII, and reports whether it is. Most texts are ASCII, and a loop is faster than a
+   * call into Node.js.
+   */
   #ascii(value: string): boolean {
     this.#reserve(1 + SHORT);
     const buffer = this.#buffer;

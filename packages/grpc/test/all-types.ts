@@ -57,7 +57,7 @@ export interface All {
   inners: All[];
 }
 
-/** The same message type, as read by protobufjs. */
+/** The same message type, parsed by protobufjs from a .proto. */
 export const theirs: protobuf.Type = protobuf
   .parse(
     `syntax = "proto3"; package demo; message All {
@@ -75,7 +75,7 @@ export function none(): All {
   };
 }
 
-// Has the form of the encoders that this package's `scripts/emit-codec.mjs` generates.
+// This function has the form of the encoders that this package's `scripts/emit-codec.mjs` generates.
 function encode(m: Init<All>, w: Writer): void {
   putString(w, 10, m.text, 'All.text');
   putStrings(w, 18, m.texts, 'All.texts');

@@ -3,9 +3,8 @@ import protobuf from 'protobufjs';
 import { describe, expect, it } from 'vitest';
 
 /**
- * The contracts as upstream's .proto files have them (k8s.io/kubelet 0.36.3 and
- * github.com/container-storage-interface/spec 1.9.0): a line for each RPC, message and enum. `@` precedes the oneof of a
- * field.
+ * The contents of upstream's .proto files (k8s.io/kubelet 0.36.3 and github.com/container-storage-interface/spec
+ * 1.9.0), with one line for each RPC, message and enum. In a field, `@` precedes the name of its oneof.
  */
 const CONTRACTS = readFileSync(new URL('./contracts.txt', import.meta.url), 'utf8')
   .split(/^# /m)
@@ -15,7 +14,7 @@ const CONTRACTS = readFileSync(new URL('./contracts.txt', import.meta.url), 'utf
     return [file, lines] as const;
   });
 
-/** The name of a message or enum within its package: `VolumeCapability.AccessMode`. */
+/** Returns the name of a message or enum within its package, such as `VolumeCapability.AccessMode`. */
 function local(item: protobuf.ReflectionObject | null, space: protobuf.NamespaceBase): string {
   return item?.fullName.replace(`${space.fullName}.`, '').replace(/^\./, '') ?? '?';
 }

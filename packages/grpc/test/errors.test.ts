@@ -15,7 +15,7 @@ describe('GrpcError', () => {
     expect([0, 17, -1].map(grpcCode)).toEqual(['UNKNOWN', 'UNKNOWN', 'UNKNOWN']);
   });
 
-  it('GrpcError.from converts any thrown value', () => {
+  it('GrpcError.from keeps a gRPC status, converts an AbortError to CANCELLED, and any other value to UNKNOWN', () => {
     const own = new GrpcError({ code: 'ABORTED', details: 'd' });
     expect(GrpcError.from(own)).toBe(own);
     expect(own.message).toBe('rpc error: code = Aborted desc = d');

@@ -9,7 +9,7 @@ import { loadProto } from './load-shapes.ts';
 
 const run = promisify(execFile);
 const local = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-/** Below the package, so that the generated code finds `@node-agent/grpc/wire`. */
+/** The output is below the package, so that the generated code finds `@node-agent/grpc/wire`. */
 const OUTPUT = local('../.reports/generated');
 
 type AnyMessage = Record<string, unknown>;
@@ -57,12 +57,15 @@ const bytesOf = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 
 const lengthOf = (text: string): string => bytesOf(text).length.toString(16).padStart(2, '0');
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-/** protobufjs rounds beyond 2^53; the table of oneof members below has the extremes. */
+/**
+ * Random integers are limited to 2^53, beyond which protobufjs rounds. The table of oneof members below has the largest
+ * values.
+ */
 const SAFE = BigInt(Number.MAX_SAFE_INTEGER);
 const int64 = fc.bigInt({ min: -SAFE, max: SAFE });
 const uint64 = fc.bigInt({ min: 0n, max: SAFE });
 
-/** Messages as a decoder returns them. */
+/** Generates messages as a decoder returns them. */
 function choices(depth: number): fc.Arbitrary<AnyMessage> {
   const text = fc.string({ unit: 'grapheme', maxLength: 5 });
   const member = fc.oneof(
@@ -95,12 +98,12 @@ function leavesOf(depth: number): fc.Arbitrary<AnyMessage> {
     .map(leaf);
 }
 
-/** A message as protobufjs takes it: without nulls, and with long integers as text. */
+/** Converts a message to the form that protobufjs expects: without nulls, and with long integers as text. */
 function theirForm(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
   const entries = Object.entries(value).filter(([, inner]) => inner !== null);
-  // Field name "__proto__" cannot occur: only map keys are free, and protobufjs drops that key.
+  // A field is never named "__proto__": only map keys are random, and protobufjs drops this key.
   return Object.fromEntries(entries.map(([name, inner]) => [name, theirForm(inner)]));
 }
 
@@ -159,11 +162,11 @@ describe('generated code of oneofs, maps of messages and imported messages', () 
   });
 });
 
-describe('a oneof', () => {
+describe('encoding and decoding of a oneof', () => {
   it.each([
     ['an empty text', { text: '' }, '0a 00'],
-    ['no', { flag: false }, '10 00'],
-    ['no bytes', { raw: new Uint8Array(0) }, '1a 00'],
+    ['the value false', { flag: false }, '10 00'],
+    ['an empty byte array', { raw: new Uint8Array(0) }, '1a 00'],
     ['the fraction 0', { share: 0 }, '21 0000000000000000'],
     ['the number 0', { small: 0 }, '28 00'],
     ['the bigint 0', { large: 0n }, '30 00'],
@@ -183,7 +186,7 @@ describe('a oneof', () => {
     expect(messages.Choice.decode(bytesOf('4a 02 28 05 4a 03 5a 01 6e'))).toEqual(merged);
   });
 
-  it('encoding rejects a oneof with two members', () => {
+  it('encoding rejects a message in which two members of one oneof are set', () => {
     const failure = new TypeError('Choice.picked: only one of text and flag may be set');
     expect(() => messages.Choice.encode({ text: '', flag: false })).toThrow(failure);
     expect(() => messages.Choice.create({ text: '', flag: false })).toThrow(failure);
@@ -202,7 +205,7 @@ describe('a oneof', () => {
   });
 });
 
-it('a decoded map entry without a value has an empty message, and the key __proto__ is an ordinary key', () => {
+it('a decoded map entry without a value has an empty message, and the key __proto__ is stored like any other key', () => {
   expect(messages.Leaf.decode(bytesOf('0a 03 0a 01 6b'))).toEqual(leaf({ choices: { k: choice() } }));
   const { choices: map } = messages.Leaf.decode(bytesOf('0a 0b 0a 09 5f5f70726f746f5f5f'));
   expect(Object.keys(map as object)).toEqual(['__proto__']);

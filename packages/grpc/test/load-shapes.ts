@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs';
 
-/** The .proto as protobufjs reads it, independently of the generator. Options, unknown to protobufjs, are cut out. */
+/**
+ * Parses a .proto with protobufjs, independently of the generator. Options that protobufjs cannot parse are removed
+ * first.
+ */
 export function loadProto(file: string): protobuf.Root {
   const text = readFileSync(file, 'utf8')
     .replace(/extend [^}]*\}/, '')

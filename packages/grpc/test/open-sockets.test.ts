@@ -14,7 +14,7 @@ class Fake extends EventEmitter {
 
 it.each<readonly [string, readonly number[], number]>([
   ['the oldest idle one', [], 0],
-  ['the oldest idle one, after those in use', [0, 1], 2],
+  ['the oldest idle one, even if connections in use are older', [0, 1], 2],
   ['the oldest one if all are in use', [0, 1, 2], 0],
 ])('a connection above the limit of a gRPC server replaces %s', (_which, inUse, destroyed) => {
   const sockets = new OpenSockets(3);

@@ -25,7 +25,7 @@ import {
   type Writer,
 } from '../src/wire-format.ts';
 
-/** Defines the cases of calls over a socket, with one transport of unary calls. */
+/** Defines the test cases of calls over a socket for one transport of unary calls. */
 export function socketCases(unaryTransport: 'grpc-js' | 'lean'): void {
   interface Text {
     text: string;
@@ -100,7 +100,7 @@ export function socketCases(unaryTransport: 'grpc-js' | 'lean'): void {
   }
 
   describe('GrpcClient and GrpcServer', () => {
-    it('GrpcClient calls GrpcServer over a socket', async () => {
+    it('GrpcClient makes unary calls and streaming calls to GrpcServer over a socket', async () => {
       const caller = await serve();
       await caller.connect(5_000);
       expect(await caller.unary(rpcs.echo, { text: 'é' })).toEqual({ text: 'é' });
@@ -109,7 +109,7 @@ export function socketCases(unaryTransport: 'grpc-js' | 'lean'): void {
       expect(seen).toEqual(Array.from({ length: 300 }, (_, i) => String(i)));
     });
 
-    it('only the messages of a gRPC stream that are read are decoded, however many were sent', async () => {
+    it('only those messages of a gRPC stream that the caller reads are decoded, however many were sent', async () => {
       let made = 0;
       const decode = (bytes: Uint8Array): Text => {
         made += 1;
@@ -123,7 +123,7 @@ export function socketCases(unaryTransport: 'grpc-js' | 'lean'): void {
       await stream.return();
     });
 
-    it('an undecodable message of a stream is reported as by grpc-js', async () => {
+    it('a message of a stream that cannot be decoded fails with the same error as in grpc-js', async () => {
       const broken: MessageType<Text> = {
         ...Text,
         decode() {
@@ -136,7 +136,7 @@ export function socketCases(unaryTransport: 'grpc-js' | 'lean'): void {
       });
     });
 
-    it('a stream that waits for its reader leaves no listeners behind', async () => {
+    it('a server stream whose reader is slow keeps no listeners on its signal', async () => {
       let listeners = 0;
       const caller = await serve({
         async *count(_request, signal) {
@@ -150,7 +150,7 @@ export function socketCases(unaryTransport: 'grpc-js' | 'lean'): void {
       expect(listeners).toBeLessThan(3);
     });
 
-    it('an error of a handler reaches the client', async () => {
+    it('the error that a handler throws reaches the client with its code and details', async () => {
       const fail = (error: Error) => async (): Promise<Text> => {
         throw error;
       };
@@ -185,23 +185,26 @@ export function socketCases(unaryTransport: 'grpc-js' | 'lean'): void {
     it.each([
       ['with an unknown encoding', { 'grpc-encoding': 'nonsense' }],
       ['without naming the encoding', {}],
-    ])('the error explains that a peer compressed its response %s', async (_how, headers) => {
-      const socketPath = path.join(directory, 's.sock');
-      const peer = createServer();
-      peer.on('stream', (stream) => {
-        stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...headers }, { waitForTrailers: true });
-        stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
-        stream.on('error', () => {});
-        stream.end(Buffer.of(1, 0, 0, 0, 1, 7));
-      });
-      await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
-      client = new GrpcClient({}, { socketPath, unaryTransport });
-      const told = { code: 'INTERNAL', details: 'the compression of the message is unknown or missing' };
-      expect(await errorOf(client.unary(rpcs.echo, {}))).toMatchObject(told);
-      expect(await errorOf(client.stream(rpcs.count, {}).next())).toMatchObject(told);
-      client.close();
-      peer.close();
-    });
+    ])(
+      'if a peer compresses its response %s, the error says that the compression is unknown or missing',
+      async (_how, headers) => {
+        const socketPath = path.join(directory, 's.sock');
+        const peer = createServer();
+        peer.on('stream', (stream) => {
+          stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...headers }, { waitForTrailers: true });
+          stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+          stream.on('error', () => {});
+          stream.end(Buffer.of(1, 0, 0, 0, 1, 7));
+        });
+        await new Promise<void>((resolve) => peer.listen(socketPath, resolve));
+        client = new GrpcClient({}, { socketPath, unaryTransport });
+        const told = { code: 'INTERNAL', details: 'the compression of the message is unknown or missing' };
+        expect(await errorOf(client.unary(rpcs.echo, {}))).toMatchObject(told);
+        expect(await errorOf(client.stream(rpcs.count, {}).next())).toMatchObject(told);
+        client.close();
+        peer.close();
+      },
+    );
 
     it('a gRPC call ends at its deadline on the injected clock', async () => {
       const clock = new FakeClock();
@@ -280,7 +283,7 @@ export function socketCases(unaryTransport: 'grpc-js' | 'lean'): void {
       await waiting?.return();
     });
 
-    it('a call whose signal is aborted before anything was sent rejects with a GrpcError', async () => {
+    it('a call whose signal is aborted before anything was sent fails with a GrpcError', async () => {
       const caller = await serve();
       const stop = new AbortController();
       const { signal } = stop;
@@ -359,12 +362,13 @@ export function socketCases(unaryTransport: 'grpc-js' | 'lean'): void {
       await serve();
       const caller = connect({ path: path.join(directory, 's.sock'), allowHalfOpen: true });
       caller.on('error', () => {});
-      // The connection preface and a SETTINGS frame of HTTP/2.
+      // The connection preface of HTTP/2, followed by an empty SETTINGS frame.
       caller.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0');
       await new Promise((resolve) => caller.once('data', resolve));
       server?.close();
       await new Promise((resolve) => caller.resume().once('end', resolve));
-      // A half-closed connection would still accept writes. EPIPE shows that the connection is closed completely.
+      // The caller's socket would accept writes if only the server's side were closed. EPIPE shows that the connection
+      // is closed completely.
       const written = () => new Promise((resolve) => caller.write('x', resolve));
       await expect.poll(written).toMatchObject({ code: 'EPIPE' });
       caller.destroy();

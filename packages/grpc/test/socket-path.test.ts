@@ -5,7 +5,7 @@ it.each([
   ['/run/a.sock', undefined],
   [`/${'x'.repeat(106)}`, undefined],
   [`/${'x'.repeat(107)}`, 'at most 107 bytes, not 108'],
-  // Bytes are counted, not characters.
+  // The limit counts bytes and not characters.
   [`/${'é'.repeat(53)}`, undefined],
   [`/${'é'.repeat(54)}`, 'at most 107 bytes, not 109'],
   ['a.sock', 'a.sock: the path of a socket must be absolute'],

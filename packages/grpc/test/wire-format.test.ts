@@ -35,7 +35,7 @@ function messages(depth = 0): fc.Arbitrary<All> {
   });
 }
 
-/** protobufjs distinguishes an absent field from a null field, so null fields are removed. */
+/** Null fields are removed, because protobufjs distinguishes absent fields from null fields. */
 const withoutNulls = ({ inner, inners, ...rest }: All): object => ({
   ...rest,
   ...(inner && { inner: withoutNulls(inner) }),
@@ -101,28 +101,28 @@ describe('any message', () => {
 
 describe('a field', () => {
   it.each<[string, Partial<All>, string]>([
-    ['text', { text: 'aé' }, '0a 03 61c3a9'],
+    ['a text', { text: 'aé' }, '0a 03 61c3a9'],
     ['a list of texts, including an empty one', { texts: ['a', ''] }, '12 01 61 12 00'],
-    ['true', { flag: true }, '18 01'],
+    ['the value true', { flag: true }, '18 01'],
     ['bytes', { raw: Uint8Array.of(0, 255) }, '22 02 00ff'],
     ['a fraction', { share: 1 }, '29 000000000000f03f'],
     ['a negative zero', { share: -0 }, '29 0000000000000080'],
     ['a number', { small: 300 }, '30 ac02'],
     ['a negative number, in ten bytes', { small: -1 }, '30 ffffffffffffffffff01'],
-    ['the least of 32 bits', { small: -0x8000_0000 }, '30 80808080f8ffffffff01'],
-    ['the largest of 32 bits', { small: 0x7fff_ffff }, '30 ffffffff07'],
-    ['the largest of 32 bits without a sign', { count: 0xffff_ffff }, '38 ffffffff0f'],
-    ['more than 32 bits', { large: 2 ** 32 }, '40 8080808010'],
-    ['more than 32 bits, below zero', { large: -(2 ** 32) }, '40 80808080f0ffffffff01'],
-    ['the least of 64 bits', { large: -(2 ** 63) }, '40 80808080808080808001'],
-    ['one', { small: 1, count: 1, large: 1, size: 1 }, '30 01 38 01 40 01 48 01'],
-    ['half of 64 bits without a sign', { size: 2 ** 63 }, '48 80808080808080808001'],
+    ['the smallest 32-bit number', { small: -0x8000_0000 }, '30 80808080f8ffffffff01'],
+    ['the largest 32-bit number', { small: 0x7fff_ffff }, '30 ffffffff07'],
+    ['the largest unsigned 32-bit number', { count: 0xffff_ffff }, '38 ffffffff0f'],
+    ['a number of more than 32 bits', { large: 2 ** 32 }, '40 8080808010'],
+    ['a negative number of more than 32 bits', { large: -(2 ** 32) }, '40 80808080f0ffffffff01'],
+    ['the smallest 64-bit number', { large: -(2 ** 63) }, '40 80808080808080808001'],
+    ['the number 1, in every integer type', { small: 1, count: 1, large: 1, size: 1 }, '30 01 38 01 40 01 48 01'],
+    ['the unsigned 64-bit number 2^63', { size: 2 ** 63 }, '48 80808080808080808001'],
     ['numbers, which share a tag', { smalls: [1, -1, 0] }, '52 0c 01 ffffffffffffffffff01 00'],
     ['long numbers, which share a tag', { larges: [0, 2 ** 32] }, '5a 06 00 8080808010'],
     ['a map', { labels: { a: 'b', '': '' } }, '62 06 0a0161 120162 62 04 0a00 1200'],
     ['a message that is empty', { inner: none() }, '6a 00'],
     ['messages, an empty one too', { inners: [one({ small: 1 }), none()] }, 'a201 02 3001 a201 00'],
-  ])('a field is encoded, decoded and created: %s', (_, fields, bytes) => {
+  ])('a field with %s is encoded as the bytes $2, and decoded and created unchanged', (_, fields, bytes) => {
     expect(hex(all.encode(fields))).toBe(bytes.replaceAll(' ', ''));
     expect(all.decode(bytesOf(bytes))).toEqual(one(fields));
     expect(all.create(fields)).toEqual(one(fields));
@@ -223,13 +223,16 @@ describe('a field', () => {
         [1, '1'],
       ],
     ],
-  ])('a field of the wrong type is refused with its name: %s, %s', (expected, field, values) => {
-    for (const [value, got] of values) {
-      const refused = new TypeError(`All.${field}: expected ${expected}, got ${got}`);
-      expect(() => all.encode({ [field]: value })).toThrow(refused);
-      expect(() => all.create({ [field]: value })).toThrow(refused);
-    }
-  });
+  ])(
+    'a value that is not %s is rejected for the field %s, and the error names the field',
+    (expected, field, values) => {
+      for (const [value, got] of values) {
+        const refused = new TypeError(`All.${field}: expected ${expected}, got ${got}`);
+        expect(() => all.encode({ [field]: value })).toThrow(refused);
+        expect(() => all.create({ [field]: value })).toThrow(refused);
+      }
+    },
+  );
 
   it.each<[keyof All, unknown, string]>([
     ['texts', [null], 'All.texts: expected a string, got null'],
@@ -242,7 +245,7 @@ describe('a field', () => {
     ['inners', [null], 'All.inners: expected an object, got null'],
     ['inners', ['x'], 'All.inners: expected an object, got string'],
     ['inners', {}, 'All.inners: expected an array, got object'],
-  ])('a field with an element of the wrong type is refused: %s: %j', (field, value, message) => {
+  ])('a field with an element of the wrong type is rejected: %s: %j: %s', (field, value, message) => {
     expect(() => all.encode({ [field]: value })).toThrow(new TypeError(message));
     expect(() => all.create({ [field]: value })).toThrow(new TypeError(message));
   });
@@ -267,14 +270,14 @@ describe('a field', () => {
     expect(all.decode(bytesOf('62 08 0a0161 1812 120162')).labels).toEqual({ a: 'b' });
   });
 
-  it('encodes -0 of an integer field as 0', () => {
+  it('encodes -0 in an integer field as 0', () => {
     const zeros = { small: -0, count: -0, large: -0, size: -0 };
     expect(hex(all.encode(zeros))).toBe('');
     expect(all.create(zeros)).toStrictEqual(none());
     expect(all.create({ smalls: [-0], larges: [-0] })).toStrictEqual(one({ smalls: [0], larges: [0] }));
   });
 
-  it('rounds the largest 64-bit numbers and encodes them unchanged', () => {
+  it('a 64-bit number that was rounded to 2^63 or 2^64 is encoded as the largest possible number', () => {
     const signed = bytesOf('40 ffffffffffffffff7f');
     expect(all.decode(signed).large).toBe(2 ** 63);
     expect(hex(all.encode({ large: 2 ** 63 }))).toBe(hex(signed));
@@ -329,7 +332,7 @@ describe('bytes that are not a message', () => {
     ['a map entry whose number reaches past its end', '62 02 18ff 01'],
     ['a list of numbers whose last reaches past its end', '52 01 ff 01'],
     ['a list of long numbers whose last reaches past its end', '5a 02 01ff 01'],
-    ['a length that nothing follows', '0a 01'],
+    ['a length without a value', '0a 01'],
     ['bytes that are too short', '22 02 00'],
     ['a fraction that is too short', '29 00000000000000'],
     ['a number without an end', '30 ff'],
@@ -337,10 +340,10 @@ describe('bytes that are not a message', () => {
     ['a long number of eleven bytes', '40 ffffffffffffffffffff01'],
     ['the beginning of a group', '0b'],
     ['the end of a group', '0c'],
-    ['a wire type that there is not', '0e'],
+    ['an unknown wire type', '0e'],
     ['an unknown number of 32 bits that is too short', 'a53f 000000'],
     ['an unknown number of 64 bits that is too short', 'a13f 00000000000000'],
-  ])('bytes that are not a message are refused: %s', (_, bytes) => {
+  ])('bytes are rejected with a RangeError if they contain %s', (_, bytes) => {
     expect(() => all.decode(bytesOf(bytes))).toThrow(RangeError);
   });
 
@@ -363,7 +366,7 @@ describe('bytes that are not a message', () => {
   });
 });
 
-describe('reader', () => {
+describe('Reader of the wire format', () => {
   it('the reader drops the higher bits of a number longer than 32 bits', () => {
     expect(new Reader(bytesOf('ffffffffffffffffff01')).int32()).toBe(-1);
     expect(new Reader(bytesOf('808080801001')).uint32()).toBe(0);
@@ -396,7 +399,7 @@ describe('reader', () => {
   });
 });
 
-describe('writer', () => {
+describe('Writer of the wire format', () => {
   it('the writer writes strings of any length, ASCII or not, as UTF-8 preceded by the length in bytes', () => {
     const writer = new Writer();
     for (const length of [0, 1, 39, 40, 41, 127, 128, 200, 1023, 1024, 20_000, 70_000]) {

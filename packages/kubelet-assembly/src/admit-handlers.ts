@@ -22,16 +22,16 @@ interface AdmissionParts {
   readonly volumes: Pick<VolumeManager, 'unsupported'>;
   readonly node: Pick<NodeView, 'forAdmission' | 'refresh'>;
   /**
-   * Allocates devices, exclusive CPUs and memory. Absent if the node has no devices. Device requests are then treated
-   * like requests for cluster-level extended resources.
+   * Allocates devices, exclusive CPUs and memory to pods. `undefined` if the node has no devices. Device requests are
+   * then treated like requests for cluster-level extended resources.
    */
   readonly devices?: AdmitHandler | undefined;
-  /** Absent if there is no manager of ResourceClaims. Pods with claims are then rejected. */
+  /** The manager of ResourceClaims. `undefined` if there is none; then pods with claims are rejected. */
   readonly claims?: object | undefined;
   readonly preemption: Pick<Preemption, 'makeRoom'>;
-  /** Absent if pods are never evicted. Under pressure, not every pod is admitted. */
+  /** Rejects some pods while the node is under pressure. `undefined` if pods are never evicted. */
   readonly eviction?: Pick<EvictionManager, 'admit'> | undefined;
-  /** Absent if the machine's shutdown does not wait for pods. No pod is admitted during the shutdown. */
+  /** Rejects all pods during the machine's shutdown. `undefined` if the shutdown does not wait for pods. */
   readonly shutdown?: Pick<NodeShutdownManager, 'admit'> | undefined;
 }
 
@@ -45,9 +45,9 @@ export function nodeAdmitHandlers(
   { volumes, node, devices, claims, preemption, eviction, shutdown }: AdmissionParts,
 ): readonly AdmitHandler[] {
   return [
-    // First, so that no look-up and no preemption happens for a pod that is rejected anyway.
+    // The shutdown handler comes first, so that no look-up and no preemption happens for a pod that is rejected anyway.
     ...(shutdown ? [shutdownHandler(shutdown)] : []),
-    // A resize waits for the end of the pressure, like a new pod.
+    // Under pressure, a resize is deferred by the same rule by which a new pod is rejected.
     ...(eviction ? [{ admit: (pod: Pod) => eviction.admit(pod), resize: (pod: Pod) => eviction.admit(pod) }] : []),
     unsupportedFeatureHandler({
       ...FEATURES,
@@ -56,7 +56,7 @@ export function nodeAdmitHandlers(
     }),
     unsupportedVolumes(volumes),
     sysctlHandler(admission?.sysctls ?? { kernelRelease: '', allowedUnsafe: [] }),
-    // Before the predicates, which use the devices allocated here.
+    // Devices are allocated before the predicates run, because the predicates use the allocated devices.
     ...(devices ? [devices] : []),
     predicateHandler(
       { node: (pod) => node.forAdmission(pod), refresh: (signal) => node.refresh(signal), preemption },
@@ -65,8 +65,8 @@ export function nodeAdmitHandlers(
     appArmorHandler({ enabled: admission?.appArmor ?? true }),
     podFeaturesHandler(admission?.features ?? {}),
     ...admitHandlers,
-    // Called a second time at the end, because a device plugin or a preemption may take long, and a shutdown may start
-    // in the meantime (N9).
+    // The shutdown handler is called a second time at the end. A device plugin or a preemption may take long, and a
+    // shutdown may start in the meantime (N9).
     ...(shutdown ? [{ admit: () => shutdown.admit() }] : []),
   ];
 }

@@ -27,13 +27,13 @@ export interface AssembledKubelet<C> {
   readonly runtime: PodRuntime;
   /** Stats of the node and its pods. `undefined` if `NodePorts.stats` is absent. */
   readonly stats: StatsProvider | undefined;
-  /** `undefined` if the node has no directory for device plugins. */
+  /** Device manager. `undefined` if the node has no directory for device plugins. */
   readonly devices: DeviceManager | undefined;
-  /** `undefined` if pods with ResourceClaims are rejected. */
+  /** Manager of ResourceClaims. `undefined` if pods with ResourceClaims are rejected. */
   readonly claims: DraManager | undefined;
-  /** `undefined` if the node has no CPU, memory and topology managers. */
+  /** CPU, memory and topology managers. `undefined` if the node has none of them. */
   readonly resourceManagers: ContainerResources | undefined;
-  /** `undefined` if the node evicts no pods. */
+  /** Eviction manager. `undefined` if the node evicts no pods. */
   readonly eviction: EvictionManager | undefined;
   /** The state of the node, from which its Node object is made. */
   readonly nodeState: NodeState;
@@ -43,8 +43,8 @@ export interface AssembledKubelet<C> {
 
 /**
  * Creates all managers and connects them, in five stages. Each stage takes the output of the earlier stages. A
- * component that an earlier stage calls and a later stage creates is a `Deferred`. Does no I/O: I/O starts with
- * `kubelet.run`.
+ * component that an earlier stage calls and a later stage creates is a `Deferred`. The assembly does no I/O: I/O starts
+ * with `kubelet.run`.
  */
 export function assembleKubelet<C>(
   ports: NodePorts,

@@ -2,8 +2,8 @@ import { ifFound, type KubeClients, resources } from '@node-agent/kube-client';
 import type { ClaimSource } from '@node-agent/volumes';
 
 /**
- * Reads PersistentVolumeClaims and PersistentVolumes of pods from the API server when they are needed. The node
- * authorizer allows a node to get the claims and volumes of its own pods, but not to list or watch them.
+ * Reads PersistentVolumeClaims and PersistentVolumes of pods from the API server on demand. The node authorizer allows
+ * a node to get the claims and volumes of its own pods, but not to list or watch them.
  */
 export function clusterClaims(client: Pick<KubeClients['requests'], 'get' | 'patch'>): Omit<ClaimSource, 'nodeLabels'> {
   return {

@@ -2,7 +2,10 @@ import { type Clock, withTimeout } from '@node-agent/async';
 import type { CsiNodeApi } from '@node-agent/csi';
 import { ifFound, type KubeClients, resources } from '@node-agent/kube-client';
 
-/** Limit of one request: drivers are reported one after another. */
+/**
+ * Timeout of each request, in milliseconds. Drivers are reported one after another, so a request without a response
+ * would delay all further reports.
+ */
 const TIMEOUT_MS = 10_000;
 
 type Client = Pick<KubeClients['requests'], 'get' | 'create' | 'update' | 'patch' | 'delete'>;

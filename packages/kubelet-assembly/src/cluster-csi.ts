@@ -11,10 +11,10 @@ import { podTokenQuery, type TokenManager } from '@node-agent/object-cache';
 import type { CSIDriver } from '@node-agent/pod-spec/api';
 import type { CsiObjects, CsiTokens } from '@node-agent/volumes';
 
-/** How CSIDrivers are watched. */
+/** Options of the watch on CSIDrivers. */
 export const watchedCsiDrivers: ReflectorOptions<CSIDriver> = { resource: resources.csiDrivers };
 
-/** The cluster's CSIDrivers, watched: they say how the kubelet uses each driver. */
+/** The cluster's CSIDriver objects, watched. They define how the kubelet uses each driver. */
 export class CsiDriverObjects implements BackgroundService {
   readonly name = 'csi drivers';
   readonly #watched: WatchedObjects<CSIDriver>;
@@ -23,23 +23,26 @@ export class CsiDriverObjects implements BackgroundService {
     this.#watched = watched;
   }
 
-  /** Returns the CSIDriver of a driver; waits until all CSIDrivers have been read once. @throws the signal's reason */
+  /**
+   * Returns the CSIDriver object of a driver, or `undefined`. Waits until all CSIDrivers have been read once. @throws
+   * the signal's reason
+   */
   async get(name: string, signal: AbortSignal): Promise<CSIDriver | undefined> {
     await this.#watched.waitForSync(signal);
     return this.known(name);
   }
 
-  /** Returns the newest known CSIDriver of a driver. */
+  /** Returns the newest known CSIDriver object of a driver, or `undefined`. */
   known(name: string): CSIDriver | undefined {
     return this.#watched.objects.get(name);
   }
 
-  /** Returns the changes of the CSIDrivers from now on, as {@link known} has them. */
+  /** Returns the changes of CSIDriver objects from now on. */
   changes(): ObjectChanges<CSIDriver> {
     return this.#watched.changes();
   }
 
-  /** Lists the CSIDrivers again, because the known ones may come from another store. */
+  /** Lists all CSIDrivers again, because the known ones may come from a store that the API server has lost. */
   listAnew(): void {
     this.#watched.listAnew();
   }
@@ -50,8 +53,9 @@ export class CsiDriverObjects implements BackgroundService {
 }
 
 /**
- * Returns the API objects that CSI volumes need. VolumeAttachments and secrets of persistent volumes are read when they
- * are needed. The node authorizer allows a node to get them for volumes of its own pods, but not to list or watch them.
+ * Returns the API objects that CSI volumes need. VolumeAttachments and secrets of persistent volumes are read on
+ * demand: the node authorizer allows a node to get these objects for volumes of its own pods, but not to list or watch
+ * them.
  */
 export function clusterCsi(
   client: Pick<KubeClients['requests'], 'get'>,
@@ -65,7 +69,10 @@ export function clusterCsi(
   };
 }
 
-/** Requests tokens for drivers, bound to the pod, and caches them until they expire. */
+/**
+ * Returns the source of service account tokens for CSI drivers. Tokens are bound to the pod and cached until they
+ * expire.
+ */
 export function csiTokens(tokens: Pick<TokenManager, 'get'>): CsiTokens {
   return { requestToken: (pod, request, signal) => tokens.get(podTokenQuery(pod, request), signal) };
 }

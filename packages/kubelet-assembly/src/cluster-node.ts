@@ -23,7 +23,7 @@ import { notedStatusApi } from './noted-work.ts';
 import type { PodSourcePort } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
-/** Maximum time for which new pods wait for a read of the Node object. */
+/** Maximum time for which new pods wait for a read of the Node object, in milliseconds. */
 const READ_TIMEOUT_MS = 5_000;
 
 /** Components of the node that the components for the API server need besides ports and settings. */
@@ -35,25 +35,25 @@ export interface NodeParts {
   readonly mirrors: Pick<MirrorPodsComponents, 'isTerminating' | 'sourcesReady'>;
   readonly runtime: RuntimeFacts;
   readonly kubelet: () => Pick<KubeletView, 'updateRuntimeUp'>;
-  /** Absent if the node has no devices. */
+  /** Devices of the node. `undefined` if the node has no devices. */
   readonly devices: Pick<DeviceManager, 'resources' | 'reported' | 'isNewNode'> | undefined;
   readonly volumes: Pick<VolumeManager, 'volumesInUse' | 'volumesReported' | 'attachmentsChanged'>;
-  /** Why the node is not ready, and the resources that it is short of. */
+  /** Reports why the node is not ready, and the resources that the node is short of. */
   readonly state: Pick<NodeState, 'readiness' | 'pressure'>;
-  /** Receives the node's range of pod addresses from the cluster. */
+  /** Called with the node's range of pod addresses when the cluster has assigned one. */
   readonly onPodCidr: (cidr: string, signal: AbortSignal) => Promise<void>;
   /** Called when the API server has just responded. */
   readonly onServerHeard: () => void;
   /**
-   * Called when the API server does not know this node, so its data may come from another store than the one watched so
-   * far.
+   * Called when the API server does not know this node. All watched data may then come from a store that the API server
+   * has lost.
    */
   readonly onStoreLost: () => void;
 }
 
 /**
- * The node in its cluster: receives the pods bound to it from the API server, and sends their statuses, the node's own
- * status and its lease.
+ * The node in its cluster. Receives the pods bound to the node from the API server. Sends the statuses of these pods,
+ * the node's own status and the node's lease.
  */
 export class ClusterNode {
   readonly podSource: PodSourcePort;
@@ -123,7 +123,8 @@ export class ClusterNode {
     const { devices, volumes } = parts;
     const nodes = restNodeClient(heartbeats, (name) => node.objects.get(name));
     const onRepeatedHeartbeatFailure = (): void => ports.closeConnections?.();
-    // A watch from a resource version of another store receives no events of the current store.
+    // The watches must list again: a watch that continues at a resource version of the lost store would receive no
+    // events of the current store.
     const listAnew = (): void => {
       pods.listAnew();
       node.listAnew();
@@ -138,7 +139,7 @@ export class ClusterNode {
         onVolumesReported: (names) => volumes.volumesReported(names),
         ...(devices && { onDevicesReported: (removed: readonly string[]) => devices.reported(removed) }),
         // The API server's store may have been lost between the first list and the creation of the Node. The missing
-        // Node is the only sign of it.
+        // Node object is then the only sign of the loss.
         onCreated: listAnew,
         sources: {
           ...ports.machine,
@@ -155,7 +156,7 @@ export class ClusterNode {
       },
       { ...settings.node, ...(devices && { resetExtendedResources: () => devices.isNewNode() }), nodeName },
     );
-    // Requests that wait after a failure are retried now.
+    // The API server has responded, so requests that wait for a retry are retried immediately.
     const onHeard = (): void => {
       pods.retryNow();
       node.retryNow();
@@ -168,7 +169,7 @@ export class ClusterNode {
         nodes,
         onRepeatedHeartbeatFailure,
         onRenewed: onHeard,
-        // The API server's store was lost, or the node was deleted.
+        // If the Node is missing, either the API server's store was lost or the node was deleted.
         onNodeMissing: () => {
           listAnew();
           this.#nodeStatus.registerAgain();
@@ -176,7 +177,7 @@ export class ClusterNode {
       },
       { nodeName, leaseDurationSeconds: settings.leaseDurationSeconds },
     );
-    // The cluster considers the node lost, so a status update is sent immediately.
+    // Ready is Unknown if the cluster considers the node lost, so the status is sent immediately.
     const onUnknown = (): void => this.#nodeStatus.wake();
     const onNode = (): void => volumes.attachmentsChanged();
     this.services = [
@@ -189,7 +190,7 @@ export class ClusterNode {
     ];
   }
 
-  /** Newest known Node object, from the watch, a read or the registration; `undefined` if there is none. */
+  /** Newest known Node object, from the watch, a read or the registration. `undefined` if no Node object is known. */
   get node(): Node | undefined {
     const [watched] = this.#node.objects.values();
     return newerNode(watched, this.#fresh) ?? this.#nodeStatus.node;
@@ -203,7 +204,9 @@ export class ClusterNode {
     return this.#attached()?.map(({ name }) => name);
   }
 
-  /** Returns the path of an attached volume's device as the controller has reported it. */
+  /**
+   * Returns the device path of an attached volume as the controller has reported the path in the Node, or `undefined`.
+   */
   devicePath(uniqueName: string): string | undefined {
     return this.#attached()?.find(({ name }) => name === uniqueName)?.devicePath;
   }
@@ -219,13 +222,13 @@ export class ClusterNode {
     this.#nodeStatus.setPodLimits(limits);
   }
 
-  /** Writes the node's status now, because something in it changed. */
+  /** Wakes the writer of the node's status. Called because a part of the status has changed. */
   statusChanged(): void {
     this.#nodeStatus.wake();
   }
 
   /**
-   * Reads the Node object from the API server, so that {@link node} is at least as new as this call; a failure is
+   * Reads the Node object from the API server, so that {@link node} is at least as new as this call. A failure is
    * logged.
    */
   async refresh(signal: AbortSignal): Promise<void> {

@@ -22,18 +22,18 @@ import { clusterResourceClaims, clusterResourceSlices } from './cluster-resource
 import { ClusterServices, watchedServices } from './cluster-services.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
 
-/** Callbacks between the objects and the node. */
+/** Callbacks of {@link ClusterObjects}. */
 export interface ObjectHooks {
-  /** Returns the node's annotations once they are known; they may set how long objects are fresh. */
+  /** Returns the node's annotations once they are known. An annotation may set how long cached objects are fresh. */
   readonly nodeAnnotations: () => Readonly<Record<string, string>> | undefined;
-  /** Called when a Secret or ConfigMap that these pods refer to has changed. */
+  /** Called when a Secret or ConfigMap has changed. @param podUids the pods that refer to the changed object */
   readonly onChange: (podUids: readonly string[]) => void;
 }
 
 /** Objects of the API server that pods need: Secrets, ConfigMaps, tokens, trust bundles, image pull credentials. */
 export class ClusterObjects {
   readonly pullSecrets: PullSecrets;
-  /** Secrets and ConfigMaps, for environments. */
+  /** Secrets and ConfigMaps that the environment variables and volumes of pods refer to. */
   readonly environment: PodObjects;
   readonly clusterServices: ClusterServices;
   readonly runtimeClasses: RuntimeClasses;
@@ -41,7 +41,7 @@ export class ClusterObjects {
   readonly claims: Omit<ClaimSource, 'nodeLabels'>;
   readonly csi: Pick<CsiPluginComponents, 'objects' | 'tokens'>;
   readonly csiDrivers: CsiDriverObjects;
-  /** The Node and CSINode objects of this node. */
+  /** Reads and writes the Node and CSINode objects of this node. */
   readonly csiNode: CsiNodeApi;
   readonly resourceClaims: ResourceClaimSource;
   readonly resourceSlices: SliceRemoval;

@@ -2,7 +2,9 @@ import type { ClusterNode, NodeParts } from './cluster-node.ts';
 import type { ClusterObjects, ObjectHooks } from './cluster-objects.ts';
 import type { PartComponents } from './cluster-ports.ts';
 
-/** Creates the components that communicate with the API server. `clusterPart` of `./cluster` creates one. */
+/**
+ * Creates the components that communicate with the API server. `clusterPart` of `./cluster` returns an implementation.
+ */
 export interface ClusterPart {
   objects(
     child: (component: string) => PartComponents,

@@ -12,7 +12,7 @@ import type { ReportedAddress } from './node-changes.ts';
 export interface ClusterWatches {
   /** The pods that are bound to the node. */
   readonly pods: WatchedObjects<Pod>;
-  /** The node's own Node object, and no other. */
+  /** The Node object of this node, and no other. */
   readonly node: WatchedObjects<Node>;
   readonly services: WatchedObjects<Service>;
   readonly csiDrivers: WatchedObjects<CSIDriver>;
@@ -38,7 +38,10 @@ export interface ClusterPorts {
   readonly heartbeats: Pick<RestClient, 'get' | 'create' | 'update' | 'patch'>;
   /** Watches that are shared with other kubelets, from `SharedWatches`. Default: watches of `requests`. */
   readonly watched?: ClusterWatches;
-  /** Called when heartbeats fail repeatedly: connections may hang and must be reopened. */
+  /**
+   * Called when heartbeats fail repeatedly. The program should then close its connections to the API server, because
+   * they may hang.
+   */
   readonly closeConnections?: () => void;
   /** Facts about the machine for the node's status. */
   readonly machine: Pick<NodeFactSources, 'machine' | 'network' | 'ephemeralStorageBytes'>;
@@ -51,13 +54,13 @@ export interface ClusterPorts {
 /** Settings of a kubelet that is a node of a cluster. */
 export interface ClusterSettings {
   readonly node: Omit<NodeStatusOptions, 'nodeName'>;
-  /** `nodeLeaseDurationSeconds`. */
+  /** The configuration's `nodeLeaseDurationSeconds`. */
   readonly leaseDurationSeconds: number;
-  /** `configMapAndSecretChangeDetectionStrategy`. */
+  /** The configuration's `configMapAndSecretChangeDetectionStrategy`. */
   readonly changeDetection: ChangeDetectionStrategy;
 }
 
-/** Common components, with a logger that names the component. */
+/** Components that every part of the kubelet needs. The logger names the part. */
 export interface PartComponents {
   readonly clock: Clock;
   readonly random: Random;

@@ -12,8 +12,8 @@ const resourceSlices: Resource<unknown> = {
 };
 
 /**
- * Reads the ResourceClaims of pods from the API server when they are needed. The node authorizer allows a node to get
- * the claims of its own pods, but not to list or watch them.
+ * Reads the ResourceClaims of pods from the API server on demand. The node authorizer allows a node to get the claims
+ * of its own pods, but not to list or watch them.
  */
 export function clusterResourceClaims(client: Pick<KubeClients['requests'], 'get'>): ClaimSource {
   return {
@@ -21,7 +21,7 @@ export function clusterResourceClaims(client: Pick<KubeClients['requests'], 'get
   };
 }
 
-/** Deletes the ResourceSlices of a node. */
+/** Returns the port that deletes the ResourceSlices of a node: those of one driver, or all of them. */
 export function clusterResourceSlices(
   client: Pick<KubeClients['requests'], 'deleteCollection'>,
   nodeName: string,

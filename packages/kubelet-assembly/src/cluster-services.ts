@@ -5,30 +5,32 @@ import type { ServiceData } from '@node-agent/runtime';
 /** The fields of a service that environment variables need. */
 export type Service = NonNullable<(typeof resources.services)['object']>;
 
-/** How services are watched. Only the needed fields are kept, because there may be thousands. */
+/**
+ * Options of the watch on services. Only the needed fields are kept, because a cluster may have thousands of services.
+ */
 export const watchedServices: ReflectorOptions<Service> = { resource: resources.services, transform: trimmed };
 
-/** Services of the cluster, watched for environment variables. */
+/** Services of the cluster, watched for the environment variables of containers. */
 export class ClusterServices implements BackgroundService {
   readonly name = 'services';
   readonly #watched: WatchedObjects<Service>;
 
-  /** @param watched the services as {@link watchedServices} has them */
+  /** @param watched the watched services, with the options {@link watchedServices} */
   constructor(watched: WatchedObjects<Service>) {
     this.#watched = watched;
   }
 
-  /** Returns all services; `undefined` until they have been read once. */
+  /** Returns all services, or `undefined` until the services have been read once. */
   all(): Iterable<ServiceData> | undefined {
     return this.#watched.hasSynced ? this.#watched.objects.values() : undefined;
   }
 
-  /** Retries immediately if a failed request waits for its retry. */
+  /** Ends the wait before the retry of a failed request. */
   retryNow(): void {
     this.#watched.retryNow();
   }
 
-  /** Lists the services again, because the known ones may come from another store. */
+  /** Lists all services again, because the known ones may come from a store that the API server has lost. */
   listAnew(): void {
     this.#watched.listAnew();
   }
@@ -41,7 +43,7 @@ export class ClusterServices implements BackgroundService {
 function trimmed({ metadata, spec }: Service): Service {
   const { clusterIP, ports = [] } = spec ?? {};
   return {
-    // Keeps only the metadata that the reflector needs.
+    // The reflector needs only these metadata.
     metadata: { ...metadata, annotations: {}, labels: {}, managedFields: [] },
     spec: {
       ...(clusterIP !== undefined && { clusterIP }),

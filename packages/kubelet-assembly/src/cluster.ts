@@ -9,8 +9,8 @@ export type { Service } from './cluster-services.ts';
 export { SharedWatches } from './shared-watches.ts';
 
 /**
- * Creates `NodePorts.cluster`, which makes a kubelet the node of a cluster. A separate entry point, so that a kubelet
- * without an API server does not load it.
+ * Creates `NodePorts.cluster`, which makes a kubelet the node of a cluster. This module is an entry point of its own,
+ * so that a kubelet without an API server does not load its code.
  */
 export function clusterPart(ports: ClusterPorts, settings: ClusterSettings): ClusterPart {
   return {

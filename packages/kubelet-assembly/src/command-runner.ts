@@ -1,6 +1,9 @@
 import type { RuntimeService } from '@node-agent/cri-client';
 
-/** Runs a command in a container. The runtime ends it after `timeoutMs`, in whole seconds; 0 means no timeout. */
+/**
+ * Runs a command in a container. The runtime ends the command after `timeoutMs`, rounded to whole seconds. 0 means no
+ * timeout.
+ */
 export type CommandRunner = (
   containerId: string,
   command: readonly string[],
@@ -9,8 +12,8 @@ export type CommandRunner = (
 ) => Promise<{ readonly exitCode: number; readonly stdout: Uint8Array; readonly stderr: Uint8Array }>;
 
 /**
- * Runs the commands of probes and hooks through the runtime, whose error has code `DEADLINE_EXCEEDED` after the
- * timeout.
+ * Returns a runner for the commands of probes and hooks, which runs them through the runtime. After the timeout, the
+ * runtime's error has the code `DEADLINE_EXCEEDED`.
  */
 export function commandRunner(cri: Pick<RuntimeService, 'execSync'>): CommandRunner {
   return (containerId, command, timeoutMs, signal) =>

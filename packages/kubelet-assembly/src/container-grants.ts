@@ -11,7 +11,8 @@ type Volumes = Pick<VolumeManager, 'containerDevices'>;
 /**
  * Combines the devices, mounts and variables that containers get from the device manager, from ResourceClaims and from
  * block volumes. The CDI devices of claims come first (`GetResources` in `pkg/kubelet/cm/container_manager_linux.go`).
- * A CDI device that both managers give is named once. The devices of block volumes come last.
+ * A CDI device of both the device manager and a ResourceClaim is named only once. The devices of block volumes come
+ * last.
  */
 export function containerGrants(volumes: Volumes, devices: Devices | undefined, claims: Claims | undefined): Grants {
   return {

@@ -6,18 +6,18 @@ export class Deferred<T> {
   readonly #name: string;
   #value: { readonly is: T } | undefined;
 
-  /** @param name name of the component, for the error message */
+  /** @param name name of the component that the value stands for, used in error messages */
   constructor(name: string) {
     this.#name = name;
   }
 
-  /** @throws Error if the value is not set yet */
+  /** The value. @throws Error if the value is not set yet */
   get value(): T {
     if (this.#value === undefined) throw new Error(`${this.#name}: used before assembled`);
     return this.#value.is;
   }
 
-  /** @throws Error if the value was already set */
+  /** Sets the value and returns it. @throws Error if the value was already set */
   set(value: T): T {
     if (this.#value !== undefined) throw new Error(`${this.#name}: assembled twice`);
     this.#value = { is: value };

@@ -2,7 +2,7 @@ import type { ImageService } from '@node-agent/cri-client';
 import type { DiskLayout, DiskPaths } from '@node-agent/eviction';
 import type { HostPathFiles } from '@node-agent/volumes';
 
-/** Disk layout of the node, and a path on each disk. */
+/** Disk layout of the node, with one path on each disk. */
 export interface NodeDisks {
   readonly layout: DiskLayout;
   readonly paths: DiskPaths;

@@ -14,7 +14,7 @@ export interface MeasuredVolumesComponents {
 
 /**
  * Measures the volumes of all pods periodically in the background (`fsResourceAnalyzer` in
- * `pkg/kubelet/server/stats/fs_resource_analyzer.go`). Reads return the last result without waiting. A pod whose
+ * `pkg/kubelet/server/stats/fs_resource_analyzer.go`). {@link of} returns the last result without waiting. A pod whose
  * volumes take long to measure delays no other pod.
  */
 export class MeasuredVolumes {
@@ -22,7 +22,7 @@ export class MeasuredVolumes {
   readonly #periodMs: number;
   readonly #underWay = new Map<string, Promise<void>>();
   readonly #figures = new Map<string, readonly VolumeFigures[]>();
-  /** Volumes that could not be counted completely, by pod UID; each is logged once. */
+  /** Names of volumes that could not be counted completely, by pod UID, so that each volume is logged only once. */
   readonly #incomplete = new Map<string, ReadonlySet<string>>();
 
   /** @param periodMs `volumeStatsAggPeriod`; 0 or less disables measurements */
@@ -43,13 +43,13 @@ export class MeasuredVolumes {
       this.#components.pods().map(async (pod) => {
         await this.#underWay.get(pod.metadata.uid);
         signal.throwIfAborted();
-        // If another measurement has started since the call, it is new enough.
+        // A measurement that started after this call is new enough, even if another caller started it.
         await (this.#underWay.get(pod.metadata.uid) ?? this.#begin(pod, signal));
       }),
     );
   }
 
-  /** Returns the last result; empty if the pod was not measured yet. */
+  /** Returns the last result for a pod, or an empty list if the pod was not measured yet. */
   of({ uid }: Pick<PodReference, 'uid'>): readonly VolumeFigures[] {
     return this.#figures.get(uid) ?? [];
   }
@@ -101,9 +101,10 @@ export class MeasuredVolumes {
 }
 
 /**
- * @param before last reported values. If the volume was not counted completely now, the reported usage does not
- * decrease: uncounted files are no decrease. The last complete result is reported until more is known to be used, as
- * upstream does while it counts.
+ * Returns the usage of a volume to report. If the volume was not counted completely this time, the reported usage does
+ * not decrease, because the missing part is only uncounted. The last complete result is reported until more usage than
+ * that has been counted, as in upstream, which reports the last result until the next count is complete.
+ * @param before the last reported values
  */
 function figuresOf(usage: VolumeUsage, before: VolumeFigures | undefined): VolumeFigures {
   const { name, medium, fileSystem, measuredAtMs, complete, claim, abnormal } = usage;

@@ -14,11 +14,11 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 export interface NetworkVolumeParts {
   readonly paths: PodPaths;
   readonly objects: Pick<ClusterObjects, 'csi'> | undefined;
-  /** Returns the path of an attached volume's device. */
+  /** Returns the device path of an attached volume, or `undefined`. */
   readonly devicePath: (uniqueName: string) => string | undefined;
 }
 
-/** Creates the plugins of network file systems, of disks of other machines, and of flexVolume drivers. */
+/** Creates the plugins for network file systems, for disks of other machines, and for flexVolume drivers. */
 export function networkVolumes(
   child: (component: string) => PartComponents,
   ports: Pick<

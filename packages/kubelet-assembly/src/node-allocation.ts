@@ -10,13 +10,13 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 export interface AllocationParts {
   readonly podManager: Pick<PodManager, 'getPodByUid'>;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
-  /** Created by a later stage. */
+  /** Returns the admit handlers, which a later stage creates. */
   readonly admitHandlers: () => readonly AdmitHandler[];
-  /** Created by a later stage. */
+  /** Returns the kubelet, which a later stage creates. */
   readonly kubelet: () => Pick<Kubelet, 'activePods' | 'applicants' | 'syncPods'>;
 }
 
-/** Creates the manager of pod allocations and waiting resizes. */
+/** Creates the manager of pods' allocated resources and pending resizes. */
 export function nodeAllocation(
   child: (component: string) => PartComponents,
   { fs }: Pick<NodePorts, 'fs'>,
@@ -46,7 +46,7 @@ export function nodeAllocation(
   );
 }
 
-/** Adapts the manager to the runtime's port for applied resources. */
+/** Adapts the allocation manager to the port through which the runtime reads and reports applied resources. */
 export function appliedResources(allocation: AllocationManager): AppliedResources {
   return {
     appliedToContainer: (uid, name) => allocation.appliedToContainer(uid, name),

@@ -5,8 +5,9 @@ import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
 /**
- * Creates the manager of pod cgroups, if this node has any. The runtime and the kubelet must use the same cgroup
- * driver; the driver that the runtime reports takes precedence.
+ * Creates the manager of pod cgroups, or returns `undefined` if this node has no pod cgroups. The runtime and the
+ * kubelet must use the same cgroup driver, so the driver that the runtime reports takes precedence over the configured
+ * one.
  */
 export function nodeCgroups(
   child: (component: string) => PartComponents,
@@ -22,13 +23,16 @@ export function nodeCgroups(
   return new PodCgroups({ ...components, open, hasExclusiveCpus }, { ...options, nodeRef });
 }
 
-/** First Kubernetes version that does not support runtimes without this call, as upstream reports it. */
+/**
+ * First Kubernetes version that does not support runtimes without the call `RuntimeConfig`. Upstream reports the same
+ * version.
+ */
 const NEEDS_RUNTIME_CONFIG = '1.37.0';
 
 /**
  * Returns the cgroup driver of the runtime (KEP-4033); `undefined` if the runtime does not report it.
  * @throws CriError if the runtime does not respond
- * @throws CgroupError `UnsupportedDriver` for an unknown driver, as upstream (`getCgroupDriverFromCRI` in
+ * @throws CgroupError `UnsupportedDriver` for an unknown driver, as in upstream (`getCgroupDriverFromCRI` in
  * `cmd/kubelet/app/server.go`)
  */
 async function runtimeDriver(

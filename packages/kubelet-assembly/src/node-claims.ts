@@ -13,15 +13,15 @@ export interface ClaimParts {
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
   readonly journal: PodJournalPort;
   readonly activePods: () => readonly Pod[];
-  /** Absent if there is no API server. */
+  /** Reads ResourceClaims and deletes ResourceSlices. `undefined` if there is no API server. */
   readonly objects: Pick<ClusterObjects, 'resourceClaims' | 'resourceSlices'> | undefined;
   /** Called when the claims of a pod that is no longer active have been unprepared. */
   readonly onUnprepared: (podUid: string) => void;
 }
 
 /**
- * Creates the manager of ResourceClaims; returns `undefined` if none is configured, or without an API server, which has
- * the claims.
+ * Creates the manager of ResourceClaims. Returns `undefined` if the feature is not configured, or if there is no API
+ * server to read claims from.
  */
 export function nodeClaims(
   child: (component: string) => PartComponents,

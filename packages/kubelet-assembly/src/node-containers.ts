@@ -22,7 +22,8 @@ import type { PodLinks } from './pod-links.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
 /**
- * Interval of the relist that repairs missed events if the runtime's events are used: two calls for all pods together.
+ * Interval of the relist that repairs missed events when PLEG uses the runtime's events. A relist takes two calls for
+ * all pods together.
  */
 const PLEG_REPAIR_MS = 60_000;
 
@@ -34,19 +35,19 @@ export interface ContainerParts {
   readonly volumes: VolumeManager;
   readonly node: NodeView;
   readonly pods: PodLinks;
-  /** If absent, the runtime chooses the cgroups of pods. */
+  /** Manager of pod cgroups. If `undefined`, the runtime chooses the cgroups of pods. */
   readonly cgroups: PodCgroups | undefined;
   readonly probes: PodRuntimeComponents['probes'];
   readonly allocation: AllocationManager;
-  /** Absent if the node has no devices. */
+  /** Device manager. `undefined` if the node has no devices. */
   readonly devices: DeviceManager | undefined;
-  /** Absent if pods with ResourceClaims are rejected. */
+  /** Manager of ResourceClaims. `undefined` if pods with ResourceClaims are rejected. */
   readonly claims: DraManager | undefined;
-  /** Absent if containers are not restricted to CPUs and NUMA nodes. */
+  /** CPUs and NUMA nodes of each container. `undefined` if containers are not restricted to CPUs and NUMA nodes. */
   readonly placements: ContainerPlacements | undefined;
-  /** Absent if there is no API server. */
+  /** Objects from the API server. `undefined` if there is no API server. */
   readonly objects: ClusterObjects | undefined;
-  /** Absent if pods get no user namespaces. */
+  /** Allocates the IDs of user namespaces. `undefined` if pods get no user namespaces. */
   readonly userNamespaces: PodRuntimeComponents['userNamespaces'];
   readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
   /** Called when a pod's sandbox and network are ready. */
@@ -55,7 +56,10 @@ export interface ContainerParts {
   readonly onStreamLost: () => void;
 }
 
-/** Components around the containers of pods: runtime, PLEG, log rotation and garbage collection. */
+/**
+ * Components that create, observe and remove the containers of pods: runtime, PLEG, log rotation and garbage
+ * collection.
+ */
 export class NodeContainers {
   readonly runtime: PodRuntime;
   readonly podCache: PodCache = new PodCache();
@@ -152,7 +156,7 @@ export class NodeContainers {
     );
     const { maxWorkers: workers, ...logs } = settings.logs;
     const logCri: ContainerLogManagerComponents['cri'] = {
-      // Log rotation repeatedly needs only to know which containers run.
+      // Log rotation needs only the states of containers, which some runtimes list with less effort.
       listContainers: (request, signal) =>
         cri.listContainerStates?.(request, signal) ?? cri.listContainers(request, signal),
       containerStatus: (request, signal) => cri.containerStatus(request, signal),
@@ -164,8 +168,8 @@ export class NodeContainers {
   }
 
   /**
-   * Returns a pod's addresses from the runtime, because only the runtime may know the pod. A host-network pod has the
-   * node's addresses.
+   * Returns a pod's addresses as the runtime reports them. Called also for pods that only the runtime knows. A
+   * host-network pod has the node's addresses.
    */
   async #podIps({ metadata }: Pod, node: NodeView, signal: AbortSignal): Promise<readonly string[]> {
     const { uid, name, namespace } = metadata;

@@ -10,11 +10,11 @@ export interface CsiParts {
   readonly objects: Pick<ClusterObjects, 'csiDrivers' | 'csiNode'>;
   /** Called when a driver was registered or deregistered. */
   readonly onDriverChanged: () => void;
-  /** Called when {@link CsiNodeInfo.problem} has changed. */
+  /** Called when {@link CsiNodeInfo.problem} has changed, because the problem makes the node not ready. */
   readonly onProblemChanged: () => void;
 }
 
-/** The CSI drivers of the node, and their report in CSINode and Node. */
+/** The registry of the node's CSI drivers, and the component that lists the drivers in CSINode and Node. */
 export interface NodeCsi {
   readonly registry: CsiDriverRegistry;
   readonly nodeInfo: CsiNodeInfo;
@@ -22,7 +22,8 @@ export interface NodeCsi {
 }
 
 /**
- * Creates the registry of CSI drivers; `undefined` if no plugin directory is configured, so that no driver can register.
+ * Creates the registry of CSI drivers. Returns `undefined` if no plugin directory is configured, so that no driver can
+ * register.
  */
 export function nodeCsi(
   child: (component: string) => PartComponents,

@@ -12,13 +12,13 @@ export interface DeviceParts {
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
   readonly journal: PodJournalPort;
   readonly activePods: () => readonly Pod[];
-  /** Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any. */
+  /** Returns the NUMA nodes from which a container's devices are preferably taken. `undefined`: from any NUMA node. */
   readonly affinity: (podUid: string, container: string) => readonly number[] | undefined;
   /** Called when the node's devices have changed. */
   readonly onResourcesChanged: () => void;
 }
 
-/** Creates the device manager; returns `undefined` if no plugin directory is configured. */
+/** Creates the device manager, or returns `undefined` if no directory for device plugins is configured. */
 export function nodeDevices(
   child: (component: string) => PartComponents,
   { fs, deviceTransport, labelForContainers }: Pick<NodePorts, 'fs' | 'deviceTransport' | 'labelForContainers'>,

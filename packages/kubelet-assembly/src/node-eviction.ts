@@ -26,13 +26,15 @@ export interface EvictionParts {
   readonly allSourcesReady: () => boolean;
   readonly onPressureChanged: () => void;
   readonly volumes: Pick<MeasuredVolumes, 'measure'>;
-  /** Measures writable layers. If absent, the values of the statistics are used. */
+  /**
+   * Measures the writable layers of containers on demand. If absent, eviction uses the values of the periodic stats.
+   */
   readonly layers?: Pick<StatsProvider, 'measureLayers'>;
 }
 
 /**
- * Maximum time for which images are kept because some pod sources have not reported; the same as before the first image
- * garbage collection (`collectGarbage` of kubelet-core).
+ * Maximum time after the start for which no images are removed because some pod sources have not reported.
+ * `collectGarbage` of kubelet-core waits equally long before the first image garbage collection.
  */
 const SOURCES_TIMEOUT_MS = 300_000;
 
@@ -60,7 +62,8 @@ export function nodeEviction(
   };
   const components = child('eviction');
   const { clock } = components;
-  // An API server that is unavailable for hours must not let the disk fill up.
+  // The wait for pod sources is limited, because the disk must not fill up while the API server is unavailable for
+  // hours.
   const sourcesTimeoutAtMs = clock.monotonic() + SOURCES_TIMEOUT_MS;
   const areKnown = (): boolean => parts.allSourcesReady() || clock.monotonic() >= sourcesTimeoutAtMs;
   return new EvictionManager(
@@ -91,7 +94,10 @@ export function nodeEviction(
   );
 }
 
-/** If one measurement fails, the other is completed nevertheless before the failure is thrown. */
+/**
+ * Measures the disk usage of volumes and writable layers. If one measurement fails, the other is completed before the
+ * error is thrown.
+ */
 function diskUsage({ volumes, layers }: Pick<EvictionParts, 'volumes' | 'layers'>): EvictionDiskUsage {
   return {
     async measure(signal) {

@@ -15,10 +15,10 @@ interface NodeImageParts {
   readonly activePods: () => readonly Pod[];
 }
 
-/** Images of pods: pulls, records of pull credentials, and garbage collection. */
+/** Manages the images of pods: pulls, records of pull credentials, and garbage collection. */
 export class NodeImages {
   readonly manager: ImageManager;
-  /** Absent if the disks of images are not known. */
+  /** Garbage collection of images. `undefined` if the free space of the images' disk is not known. */
   readonly gc: ImageGcPort | undefined;
   readonly #unused: ImageGc | undefined;
   #policy: Partial<ImageGcPolicy>;
@@ -50,7 +50,7 @@ export class NodeImages {
     this.#unused = gc;
     this.#policy = settings.imageGc ?? {};
     this.gc = gc && {
-      // The policy may change while the kubelet runs.
+      // The policy is read at each call, because the policy may change while the kubelet runs.
       garbageCollect: async (signal) => {
         if (collectsAnything({ ...defaultPolicy, ...this.#policy })) await gc.garbageCollect(signal);
       },
@@ -61,13 +61,13 @@ export class NodeImages {
     ];
   }
 
-  /** Changes the policy of image garbage collection. @throws ImageGcError, OptionsError if it is invalid */
+  /** Changes the policy of image garbage collection. @throws ImageGcError, OptionsError if the policy is invalid */
   setGcPolicy(policy: Partial<ImageGcPolicy>): void {
     this.#unused?.update(policy);
     this.#policy = policy;
   }
 
-  /** Removes all unused images that are old enough, because the node is short of disk space. */
+  /** Removes all unused images that are old enough. Called when the node is short of disk space. */
   async deleteUnused(signal: AbortSignal): Promise<void> {
     await this.#unused?.deleteUnusedImages(signal);
   }

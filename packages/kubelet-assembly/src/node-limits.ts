@@ -12,11 +12,11 @@ export interface NodeLimits extends Pick<AssemblySettings, 'imageGc'> {
   readonly pulls: Pick<AssemblySettings['pulls'], 'qps' | 'burst'>;
   readonly eviction: Parameters<EvictionManager['update']>[0];
   readonly pods: Parameters<ClusterNode['setPodLimits']>[0];
-  /** Allocatable resources of a node without an API server. */
+  /** Allocatable resources of the node, used if the node has no API server. */
   readonly allocatable: ResourceListJson;
 }
 
-/** Components that take new limits. */
+/** Components whose limits can change while the kubelet runs. */
 interface LimitedParts {
   readonly containers: Pick<NodeContainers, 'logs'>;
   readonly images: Pick<NodeImages, 'setGcPolicy' | 'manager'>;
@@ -27,7 +27,8 @@ interface LimitedParts {
 
 /**
  * Passes new limits to the components that enforce them.
- * @throws errors of a component that rejects a value; the components before it keep their new values
+ * @throws errors of a component that rejects a value; components that accepted their new values before the error keep
+ * them
  */
 export function setNodeLimits(
   { containers, images, node, eviction, clusterNode }: LimitedParts,

@@ -8,14 +8,19 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 type Devices = Pick<DeviceManager, 'validatePlugin' | 'registerPlugin' | 'deregisterPlugin'>;
 type Claims = Pick<DraManager, 'validatePlugin' | 'registerPlugin' | 'deregisterPlugin'>;
 
-/** The parts of the node that use plugins; a part that is absent rejects its plugins. */
+/**
+ * Handlers of plugin registrations, by the part of the node that uses the plugins. Plugins of an absent part are
+ * rejected.
+ */
 export interface PluginHandlers {
   readonly devices?: Devices | undefined;
   readonly claims?: Claims | undefined;
   readonly csiDrivers?: Pick<CsiDriverRegistry, 'validate' | 'register' | 'deregister'> | undefined;
 }
 
-/** Creates the watcher that finds plugins by their sockets; returns `undefined` if no directory is configured. */
+/**
+ * Creates the watcher that finds plugins by their sockets, or returns `undefined` if no plugin directory is configured.
+ */
 export function nodePlugins(
   child: (component: string) => PartComponents,
   {
@@ -41,7 +46,10 @@ export function nodePlugins(
   return new PluginWatcher({ ...child('plugin-watcher'), ...ports }, { directory, handlers });
 }
 
-/** Adapts the device manager, with the messages of `plugin/v1beta1/handler.go`. */
+/**
+ * Adapts the device manager to the port of the plugin watcher. Error messages are those of upstream's
+ * `plugin/v1beta1/handler.go`.
+ */
 function deviceHandler(devices: Devices): PluginHandler {
   return {
     validate: (resource, _endpoint, versions) => devices.validatePlugin(resource, versions),
@@ -50,7 +58,7 @@ function deviceHandler(devices: Devices): PluginHandler {
   };
 }
 
-/** Adapts the manager of ResourceClaims. */
+/** Adapts the manager of ResourceClaims to the port of the plugin watcher. */
 function claimHandler(claims: Claims): PluginHandler {
   return {
     validate: (driver, endpoint, services) => claims.validatePlugin(driver, endpoint, services),

@@ -16,11 +16,11 @@ export interface ResourceManagerParts {
   readonly journal: PodJournalPort;
   readonly activePods: () => readonly Pod[];
   readonly devices: DeviceManager | undefined;
-  /** Created later in the same stage. */
+  /** Returns the containers' components, which are created later in the same stage. */
   readonly containers: () => { readonly runtime: Pick<PodRuntime, 'getPods'>; readonly podCache: PodCache };
 }
 
-/** Creates the CPU, memory and topology managers; returns `undefined` if the node has none. */
+/** Creates the CPU, memory and topology managers, or returns `undefined` if the node has none of them. */
 export function nodeResourceManagers(
   child: (component: string) => PartComponents,
   { fs, cri }: Pick<NodePorts, 'fs' | 'cri'>,
@@ -60,7 +60,10 @@ export function nodeResourceManagers(
   );
 }
 
-/** Adapts the managers to the runtime's port; `undefined` if no policy is on, so that containers are not restricted. */
+/**
+ * Adapts the resource managers to the port through which the runtime places containers. Returns `undefined` if no
+ * policy is enabled, so that containers are not restricted.
+ */
 export function containerPlacements(
   resources: ContainerResources | undefined,
   { resourceManagers }: Pick<AssemblySettings, 'resourceManagers'>,

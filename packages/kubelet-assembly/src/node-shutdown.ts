@@ -16,7 +16,8 @@ interface ShutdownParts {
 }
 
 /**
- * Creates the manager that delays the machine's shutdown; returns `undefined` if it is not configured or not supported.
+ * Creates the manager that delays the machine's shutdown. Returns `undefined` if graceful shutdown is not configured or
+ * not supported.
  */
 export function nodeShutdown(
   child: (component: string) => PartComponents,
@@ -43,7 +44,7 @@ export function nodeShutdown(
   );
 }
 
-/** Rejects new pods and resizes while the node shuts down. */
+/** Returns the admit handler that rejects new pods and resizes while the node shuts down. */
 export function shutdownHandler(manager: Pick<NodeShutdownManager, 'admit'>): AdmitHandler {
   return { admit: () => manager.admit(), resize: () => manager.admit() };
 }

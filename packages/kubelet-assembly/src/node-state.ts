@@ -2,7 +2,7 @@ import type { KubeletView } from '@node-agent/kubelet-core';
 import type { PressureFacts, ReadinessFacts } from '@node-agent/node-status';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
-/** The state of the node as its components know it now, from which its Node object is made. */
+/** The current state of the node, combined from its components. The Node object is made from this state. */
 export interface NodeState {
   readonly runtime: Pick<RuntimeFacts, 'version' | 'images' | 'handlers' | 'features'>;
   /** Returns the reasons why the node is not ready. */
@@ -11,7 +11,7 @@ export interface NodeState {
   pressure(): PressureFacts;
 }
 
-/** Components that {@link nodeState} reads. A component that the node does not have is `undefined`. */
+/** Components that {@link nodeState} reads. `undefined` stands for a component that the node does not have. */
 interface StateSources {
   readonly runtime: RuntimeFacts;
   readonly kubelet: () => Pick<KubeletView, 'readiness'>;
@@ -20,7 +20,7 @@ interface StateSources {
   readonly eviction: { pressure(): PressureFacts } | undefined;
 }
 
-/** Combines the node state that several components know. */
+/** Combines the parts of the node's state that the runtime, the kubelet, CSI, shutdown and eviction provide. */
 export function nodeState({ runtime, kubelet, csi, shutdown, eviction }: StateSources): NodeState {
   return {
     runtime,

@@ -4,7 +4,8 @@ import type { PartComponents } from './cluster-ports.ts';
 import type { AssemblySettings, NodePorts } from './ports.ts';
 
 /**
- * Creates the stats provider of the node and its pods; returns `undefined` if the program does not supply its ports.
+ * Creates the stats provider of the node and its pods. Returns `undefined` if the program does not supply
+ * `NodePorts.stats`.
  */
 export function nodeStats(
   child: (component: string) => PartComponents,
@@ -23,7 +24,8 @@ export function nodeStats(
       nodeName: settings.nodeName,
       rootDirectory: settings.rootDirectory,
       podLogsDirectory: settings.node.podLogsDirectory,
-      // The runtime reports the cgroup driver, so cgroup names are known only after the cgroups were created.
+      // The path is read on each use: the runtime reports the cgroup driver, so the path is known only after the
+      // cgroups were created.
       kubepods: () => cgroups?.kubepodsPath() ?? cgroupfsPath(kubepodsName(root)),
     },
   );

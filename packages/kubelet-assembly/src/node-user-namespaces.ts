@@ -7,7 +7,7 @@ import type { RuntimeFacts } from './runtime-facts.ts';
 /** Facts about the runtime that decide whether a pod can have a user namespace. */
 interface Sources {
   readonly facts: Pick<RuntimeFacts, 'handler' | 'handlers'>;
-  /** Returns the runtime handler of a pod's RuntimeClass; '' is the default handler. */
+  /** Returns the runtime handler of a pod's RuntimeClass. An empty name stands for the default handler. */
   readonly runtimeHandler: (pod: Pod, signal: AbortSignal) => Promise<string>;
 }
 
@@ -43,7 +43,7 @@ export class NodeUserNamespaces {
     const { facts } = this.#sources;
     const whose = handler === '' ? 'runtime' : `RuntimeClass handler "${handler}"`;
     const cannot = `can't set \`spec.hostUsers: false\`, ${whose} does not support user namespaces`;
-    // Old runtimes report no handlers.
+    // An old runtime reports no handlers at all. Then the error does not claim that the handler is unknown.
     const known = (facts.handlers() ?? []).length > 0;
     const features = facts.handler(handler);
     if (known && features === undefined) throw new Error(`${cannot}: the handler "${handler}" is not known`);

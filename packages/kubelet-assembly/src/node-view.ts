@@ -6,29 +6,29 @@ import { hostIpsOf } from './host-ips.ts';
 import type { AssemblySettings } from './ports.ts';
 import type { RuntimeFacts } from './runtime-facts.ts';
 
-/** The Node object of the cluster. */
+/** Source of the Node object from the API server. */
 interface ClusterSource {
   readonly node: Node | undefined;
   refresh(signal: AbortSignal): Promise<void>;
 }
 
-/** Inputs of the view, besides the settings. */
+/** Sources from which {@link NodeView} takes its data, besides the settings. */
 export interface NodeViewSources {
   readonly facts: Pick<RuntimeFacts, 'features'>;
-  /** Returns `undefined` if the node has no API server. */
+  /** Returns the source of the Node object, or `undefined` if the node has no API server. */
   readonly clusterNode: () => ClusterSource | undefined;
-  /** `undefined` if the node has no devices. */
+  /** Devices of the node. `undefined` if the node has no devices. */
   readonly devices: Pick<DeviceManager, 'resources' | 'allocatableFor'> | undefined;
 }
 
 /**
- * The node as the API server has it. Before the API server has responded, or without one, the node as it was
- * configured.
+ * The node as the API server reports it. Until the API server has responded, and on a node without an API server, the
+ * node as the settings describe it.
  */
 export class NodeView {
   readonly #settings: AssemblySettings;
   readonly #sources: NodeViewSources;
-  /** Allocatable resources until an API server reports them. */
+  /** Allocatable resources from the settings, used until an API server reports them. */
   #allocatable: ResourceListJson | undefined;
 
   constructor(settings: AssemblySettings, sources: NodeViewSources) {
@@ -37,28 +37,33 @@ export class NodeView {
     this.#allocatable = settings.nodeAllocatable;
   }
 
-  /** Returns the node's addresses, primary first. */
+  /** Returns the node's addresses, the primary address first. */
   hostIps(): readonly string[] {
     const reported = hostIpsOf(this.#clusterNode ?? {});
     return reported.length > 0 ? reported : this.#settings.nodeIps;
   }
 
-  /** Returns the node's allocatable resources; empty if they are not known. */
+  /** Returns the node's allocatable resources, or an empty list if they are not known. */
   allocatable(): ResourceListJson {
     return this.#clusterNode?.status?.allocatable ?? this.#allocatable ?? {};
   }
 
-  /** Changes the allocatable resources of a node without an API server, by which later pods are admitted. */
+  /**
+   * Changes the allocatable resources of a node without an API server. Later pods are admitted by the new resources.
+   */
   setAllocatable(allocatable: ResourceListJson): void {
     this.#allocatable = allocatable;
   }
 
-  /** Returns the node's labels: those of its settings until the API server has reported them. */
+  /** Returns the node's labels: the labels in the settings until the API server has reported the node's labels. */
   labels(): Readonly<Record<string, string>> {
     return this.#clusterNode?.metadata.labels ?? this.#settings.nodeLabels ?? {};
   }
 
-  /** Returns the node as the admission of a pod sees it. */
+  /**
+   * Returns the node in the form that the admission of a pod needs. Allocatable resources include at least the devices
+   * that the pod already holds.
+   */
   forAdmission(pod: Pod): AdmissionNode {
     const node = this.#clusterNode ?? this.#alone();
     const allocatable = node.status?.allocatable;

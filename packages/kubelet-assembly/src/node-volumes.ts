@@ -23,14 +23,17 @@ import type { AssemblySettings, NodePorts } from './ports.ts';
 export interface VolumeParts {
   readonly pods: Pick<PodLinks, 'wake'>;
   readonly node: Pick<NodeView, 'allocatable' | 'labels'>;
-  /** Absent if there is no API server. Secrets, ConfigMaps, tokens and PersistentVolumeClaims are then rejected. */
+  /**
+   * Objects from the API server. `undefined` if there is no API server. Volumes of Secrets, ConfigMaps, tokens and
+   * PersistentVolumeClaims are then rejected.
+   */
   readonly objects: Pick<ClusterObjects, 'volumeSources' | 'claims' | 'csi'> | undefined;
-  /** CSI drivers, and the API server data that they need. If absent, volumes of CSI drivers are rejected. */
+  /** CSI drivers, with the API server data that they need. If absent, volumes of CSI drivers are rejected. */
   readonly csi?: Pick<CsiPluginComponents, 'drivers' | 'objects' | 'tokens' | 'refreshLimit'>;
   readonly attachedVolumes: AttachedVolumes['attachedVolumes'];
-  /** Returns the path of an attached volume's device. */
+  /** Returns the device path of an attached volume, or `undefined`. */
   readonly devicePath: (uniqueName: string) => string | undefined;
-  /** Called when the volumes in use have changed, which the node's status lists. */
+  /** Called when the set of volumes in use has changed. The node's status lists these volumes. */
   readonly onVolumesInUseChanged: () => void;
   readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
 }
@@ -58,7 +61,7 @@ export function nodeVolumes(
   const { rootDirectory, nodeName, nodeAllocatable, node, volumeHealth = false } = settings;
   const { fs, foreignFiles, mounter, localDevices: devices, loopDevices: loops, clock, random } = ports;
   const paths = new PodPaths(rootDirectory);
-  // Reserved memory of the machine must not be used by volumes either.
+  // Volumes in memory are limited by the allocatable memory, because they must not use the machine's reserved memory.
   const allocatableMemoryBytes = nodeAllocatable?.memory
     ? Number(parseQuantity(nodeAllocatable.memory).value())
     : node.resources.memoryCapacityBytes;

@@ -8,7 +8,8 @@ type Images = PodRuntimeComponents['images'];
 type Hooks = PodRuntimeComponents['hooks'];
 
 /**
- * Maximum number of containers that were created and not started yet; the runtime package starts only a few at a time.
+ * Maximum number of remembered containers that were created and not started yet. The runtime package starts only a few
+ * containers at a time.
  */
 const MAX_CREATED = 512;
 
@@ -57,7 +58,7 @@ export function notedImages(images: Images, journal: PodJournalPort): Images {
   };
 }
 
-/** Wraps the hooks so that the journal records them. */
+/** Wraps the lifecycle hooks so that the journal records each postStart and preStop hook. */
 export function notedHooks(hooks: Hooks, journal: PodJournalPort): Hooks {
   return {
     postStart: (pod, container, id, handler, signal) => {

@@ -13,7 +13,7 @@ const RETRY_MS = 10_000;
 
 /**
  * Passes the address range of this node's pods to the runtime, which may configure its network with it (`updatePodCIDR`
- * in `pkg/kubelet/kubelet_network.go`). The configured range applies until the API server has one for the node.
+ * in `pkg/kubelet/kubelet_network.go`). The configured range applies until the API server reports a range for the node.
  */
 export class PodCidr {
   readonly #components: PodCidrComponents;
@@ -21,14 +21,15 @@ export class PodCidr {
   /** Range last passed to the runtime. */
   #told = '';
 
-  /** @param configured `podCIDR`; empty for none */
+  /** @param configured the configuration's `podCIDR`; empty if none is configured */
   constructor(components: PodCidrComponents, configured: string) {
     this.#components = components;
     this.#configured = configured;
   }
 
   /**
-   * Passes a range to the runtime; for dual stack, both ranges separated by a comma.
+   * Passes a range to the runtime unless the runtime already has it. For dual stack, the range consists of both ranges
+   * separated by a comma.
    * @throws CriError
    */
   async update(cidr: string, signal: AbortSignal): Promise<void> {
@@ -40,7 +41,7 @@ export class PodCidr {
   }
 
   /**
-   * Passes the configured range to the runtime, and retries if the runtime does not accept it. Upstream tries only
+   * Passes the configured range to the runtime, and retries until the runtime accepts the range. Upstream tries only
    * once.
    */
   async start(signal: AbortSignal): Promise<void> {

@@ -14,8 +14,8 @@ type PodWorkerQueries = Pick<
 >;
 
 /**
- * Methods of the pod workers that other components call. The kubelet stage creates the pod workers after all of these
- * components.
+ * Methods of the pod workers that other components call. The components are created before the kubelet stage creates
+ * the pod workers, so each call is forwarded when it is made.
  */
 export class PodLinks implements PodWorkerQueries {
   readonly #workers: Deferred<PodWorkers>;

@@ -3,8 +3,8 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { SpanAttributes, Tracer } from '@node-agent/telemetry';
 
 /**
- * Returns a syncer that makes a span of each step of a pod worker, the first span of its trace. Names and attributes are
- * those of upstream (`pkg/kubelet/kubelet.go: SyncPod`, `SyncTerminatingPod`, `SyncTerminatedPod`).
+ * Wraps a syncer so that each step of a pod worker has a span, which begins a new trace. Names and attributes of the
+ * spans are those of upstream (`pkg/kubelet/kubelet.go: SyncPod`, `SyncTerminatingPod`, `SyncTerminatedPod`).
  */
 export function tracedSyncer(tracer: Tracer, syncer: PodSyncer): PodSyncer {
   return {
@@ -20,7 +20,7 @@ export function tracedSyncer(tracer: Tracer, syncer: PodSyncer): PodSyncer {
       tracer.span({ name: 'syncTerminatingPod', root: true, attributes: () => podAttributes(pod) }, () =>
         syncer.syncTerminatingPod(pod, ...rest),
       ),
-    // As in upstream, without a span of its own: nothing but the runtime knows the pod.
+    // As in upstream, this step has no span of its own: only the runtime knows the pod.
     syncTerminatingRuntimePod: (...args) => syncer.syncTerminatingRuntimePod(...args),
     syncTerminatedPod: (pod, ...rest) =>
       tracer.span({ name: 'syncTerminatedPod', root: true, attributes: () => podAttributes(pod) }, () =>
@@ -39,7 +39,7 @@ function podAttributes({ metadata: { uid, name, namespace } }: Pod): SpanAttribu
 }
 
 /**
- * Returns a garbage collection that makes a span of each run: `Containers/GarbageCollect`
+ * Wraps a garbage collection so that each run has a span: `Containers/GarbageCollect`
  * (`pkg/kubelet/kuberuntime/kuberuntime_gc.go`) or `Images/GarbageCollect` (`pkg/kubelet/images/image_gc_manager.go`).
  */
 export function tracedCollection<Args extends readonly unknown[], T>(

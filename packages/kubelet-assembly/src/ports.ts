@@ -42,25 +42,25 @@ export interface NodePorts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   /**
-   * Metrics of `/metrics/probes`, in a registry of their own as in upstream, because there is a series per container.
-   * If absent, probes are not counted.
+   * Metrics of `/metrics/probes`. As in upstream, these metrics have a registry of their own, because each container
+   * adds a series. If absent, probes are not counted.
    */
   readonly probeMetrics?: Metrics;
-  /** Connections of probes to pods. Default: the machine's network. Exec probes run through `cri`. */
+  /** Connects to pods for probes. Default: the machine's network. Exec probes run through `cri` instead. */
   readonly probePorts?: Omit<ProbePorts, 'exec'>;
   /** Sends the HTTP requests of lifecycle hooks. Default: the machine's network. */
   readonly hookHttp?: LifecycleHooksComponents['http'];
-  /** Makes spans of the steps of pods and of garbage collections. If absent, tracing is off. */
+  /** Creates spans for the steps of pods and for garbage collections. If absent, tracing is off. */
   readonly tracer?: Tracer | undefined;
   readonly recorder: EventRecorder;
   readonly cri: RuntimeService & ImageService & Partial<Pick<CriClient, 'listContainerStates'>>;
   readonly fs: FileSystem;
-  /** Access to file systems that may hang: host paths, local volumes. */
+  /** Access to file systems that may hang, for host paths and local volumes. */
   readonly foreignFiles: HostPathFiles & SubPathForeignFiles & LocalVolumeFiles & Pick<ForeignFiles, 'isDeviceInUse'>;
   readonly mounter: Mounter;
   /**
-   * Mounts volumes of other machines and of flexVolume drivers. Commands for such volumes may hang, so the mounter is
-   * not shared with other volumes (W6). If absent, `nfs`, `iscsi`, `fc` and `flexVolume` volumes are rejected.
+   * Mounts volumes of other machines and of flexVolume drivers. Commands for these volumes may hang, so other volumes
+   * must use another mounter (W6). If absent, `nfs`, `iscsi`, `fc` and `flexVolume` volumes are rejected.
    */
   readonly networkMounter?: Mounter;
   /** Mounts disks of other machines. If absent, `iscsi` and `fc` volumes are rejected. */
@@ -81,14 +81,19 @@ export interface NodePorts {
   readonly labelForContainers?: NonNullable<DeviceManagerComponents['labelForContainers']>;
   /** Reads the size and free space of file systems. If absent, unused images are never removed. */
   readonly disks?: ImageGcComponents['disks'];
-  /** Measures the node and its pods for eviction. Default: those of `stats`. Without either, no pods are evicted. */
+  /**
+   * Measures the node and its pods for eviction. Default: the stats that are read through `stats`. Without either, no
+   * pods are evicted.
+   */
   readonly statistics?: EvictionStats;
   /**
-   * Gauges that eviction reads between two rounds, so that it notices a shortage of memory immediately. Gauges of disks
-   * are derived from `stats` and need not be given here.
+   * Gauges that eviction reads between two rounds, so that eviction notices a shortage of memory immediately. Gauges of
+   * disks are derived from `stats` and need not be passed here.
    */
   readonly gauges?: readonly Gauge[];
-  /** Sources of the node's and pods' stats, besides the runtime and files. If absent, there are no stats. */
+  /**
+   * Sources of the stats of the node and its pods, besides the runtime and files. If absent, the kubelet has no stats.
+   */
   readonly stats?: Pick<StatsComponents, 'cgroups' | 'disks' | 'kernelFiles'>;
   /** The kernel log and the machine's uptime. If absent, OOM kills are not reported. */
   readonly kernelLog?: Pick<OomWatcherComponents, 'open' | 'uptimeMs'>;
@@ -97,17 +102,17 @@ export interface NodePorts {
   /** Opens the cgroups of the machine. If absent, the runtime chooses the cgroups of pods. */
   readonly openCgroups?: (driver: CgroupDriver) => Promise<CgroupManager>;
   /**
-   * Components of the API server, from `clusterPart` of the entry point `./cluster`. Absent if the node is in no
-   * cluster.
+   * Creates the components for the API server: the result of `clusterPart` of the entry point `./cluster`. Absent if
+   * the node is in no cluster.
    */
   readonly cluster?: ClusterPart;
   /** Image pull credentials of a node without a cluster. */
   readonly pullCredentials?: PullCredentials;
-  /** Called with the number of pods, without mirror pods, whenever it changes. */
+  /** Called with the number of pods, not counting mirror pods, whenever that number changes. */
   readonly onPodCountChanged?: (pods: number) => void;
 }
 
-/** A pod source, created with the function through which it reports pods. */
+/** A pod source that the kubelet creates. It gets the function through which it reports pods. */
 export interface PodSourcePort {
   readonly name: 'file' | 'http' | 'api';
   readonly make: (set: PodSourceInput) => Pick<BackgroundService, 'start'>;
@@ -115,12 +120,12 @@ export interface PodSourcePort {
 
 /** Settings of a kubelet. Directories are absolute; the defaults are upstream's. */
 export interface AssemblySettings<C = unknown> {
-  /** Configuration of the program, for `getConfiguration`. */
+  /** Configuration of the program, which the kubelet's `getConfiguration` returns. */
   readonly configuration: C;
   /** Factories of the available servers. */
   readonly servers: NonNullable<Dependencies['servers']>;
   readonly nodeName: string;
-  /** Addresses of the node, primary first. */
+  /** Addresses of the node, the primary address first. */
   readonly nodeIps: readonly string[];
   /** Root directory of the kubelet, `/var/lib/kubelet`. */
   readonly rootDirectory: string;
@@ -131,8 +136,9 @@ export interface AssemblySettings<C = unknown> {
   /** Labels of the node until an API server reports them. */
   readonly nodeLabels?: Readonly<Record<string, string>>;
   /**
-   * Allocatable resources of the node until an API server reports them: used by admission, and shown by the downward
-   * API as the limits of containers without limits. If absent, admission does not check resources, and 0 is shown.
+   * Allocatable resources of the node until an API server reports them: admission uses these resources, and the
+   * downward API shows them as the limits of containers without limits. If absent, admission does not check resources,
+   * and the downward API shows 0.
    */
   readonly nodeAllocatable?: Readonly<Record<string, string>>;
   /** Directory of flexVolume drivers. If absent, `flexVolume` volumes are rejected. */
@@ -141,7 +147,7 @@ export interface AssemblySettings<C = unknown> {
   readonly volumeHealth?: boolean;
   readonly sources: readonly PodSourcePort[];
   readonly admission?: PredicateHandlerOptions & {
-    /** Default: unknown kernel, no unsafe sysctls allowed. */
+    /** Kernel release, and the unsafe sysctls that pods may set. Default: an unknown kernel, and no unsafe sysctls. */
     readonly sysctls?: SysctlOptions;
     /** Whether the kernel supports AppArmor. Default: true. */
     readonly appArmor?: boolean;
@@ -154,14 +160,14 @@ export interface AssemblySettings<C = unknown> {
     readonly resolvConfPath: string;
     readonly clusterDns: readonly string[];
     readonly clusterDomain: string;
-    /** Gate HostnameOverride. Default: true. */
+    /** State of the feature gate HostnameOverride. Default: enabled. */
     readonly hostnameOverride?: boolean;
   };
-  /** Range of pod addresses until the API server has one for the node. Default: none. */
+  /** Range of pod addresses until the API server reports a range for the node. Default: no range. */
   readonly podCidr?: string;
   readonly syncFrequencyMs: number;
   readonly backOff: BackOffLimits;
-  /** Feature gates that affect restarts. Default: all enabled. */
+  /** State of the feature gates that affect restarts. Default: all enabled. */
   readonly restartFeatures?: RestartFeatures;
   /** Settings that decide whether running pods can be resized. Default: upstream's. */
   readonly resize?: ResizeNode;
@@ -171,29 +177,34 @@ export interface AssemblySettings<C = unknown> {
     readonly qps: number;
     readonly burst: number;
     /**
-     * Images on the node that a pod may use only if its credentials allow the pull. If absent, pods may use every image
-     * that is on the node, and no pulls are recorded.
+     * Policy for images that are already on the node: which of them a pod may use only if its credentials allow the
+     * pull. If absent, pods may use every image that is on the node, and no pulls are recorded.
      */
     readonly verification?: { readonly policy: VerificationPolicy; readonly allowlist: readonly string[] };
   };
   readonly logs: {
-    /** A negative value disables log rotation. */
+    /** Size at which a container's log is rotated. A negative value disables log rotation. */
     readonly maxSizeBytes: number;
     readonly maxFiles: number;
     readonly maxWorkers: number;
     readonly monitorIntervalMs: number;
   };
-  /** Default: from 85 % of the disk down to 80 %, no images younger than 2 min, none because of age alone. */
+  /**
+   * Policy of image garbage collection. Default: images are removed from 85 % disk usage down to 80 %, except images
+   * younger than 2 min; no image is removed because of its age alone.
+   */
   readonly imageGc?: Partial<ImageGcPolicy>;
   /** Eviction settings, used if the node is measured. If absent, pods are never evicted. */
   readonly eviction?: Omit<EvictionOptions, 'nodeRef'>;
   /**
-   * Times for which the machine's shutdown waits for pods, from `gracePeriodsOf` of node-shutdown. If absent, the
-   * shutdown does not wait.
+   * Grace periods for which the machine's shutdown waits for pods, from `gracePeriodsOf` of node-shutdown. If absent,
+   * the shutdown does not wait.
    */
   readonly shutdown?: {
     readonly gracePeriods: readonly PriorityGracePeriod[];
-    /** Whether the times of the last shutdown are saved in the root directory and shown. Default: true. */
+    /**
+     * Whether start and end of the last shutdown are saved in the root directory and shown in metrics. Default: true.
+     */
     readonly keepTimes?: boolean;
   };
   readonly containerGc: {
@@ -212,29 +223,34 @@ export interface AssemblySettings<C = unknown> {
    */
   readonly resourceClaims?: Omit<DraManagerOptions, 'directory'>;
   /**
-   * CPU, memory and topology managers. If absent, the node has none; then it has no state files of them either, unlike a
-   * node on which all policies are off.
+   * Settings of the CPU, memory and topology managers. If absent, the node has no such managers, and no state files of
+   * them. On a node where all policies are off, the state files exist.
    */
   readonly resourceManagers?: Omit<ContainerResourcesOptions, 'directory'> & {
     /** Whether containers with exclusive CPUs have no CFS quota (`DisableCPUQuotaWithExclusiveCPUs`). Default: true. */
     readonly noQuotaWithExclusiveCpus?: boolean;
   };
-  /** Directory of plugin sockets, `<root>/plugins_registry`. If absent, plugins are not discovered. */
+  /** Directory of plugin sockets. Upstream uses `<root>/plugins_registry`. If absent, plugins are not discovered. */
   readonly pluginsDirectory?: string;
-  /** Host IDs for pods with `hostUsers: false`, or why there are none. If absent, such pods are rejected. */
+  /**
+   * Range of host IDs for pods with `hostUsers: false`, or the reason for which no range is available. If absent, pods
+   * with `hostUsers: false` are rejected.
+   */
   readonly userNamespaces?: Omit<UserNamespacesOptions, 'podsDirectory'> | { readonly unavailable: string };
-  /** Location and limits of pod cgroups, if there are any. */
+  /** Location and limits of pod cgroups. Used only if `NodePorts.openCgroups` is present. */
   readonly cgroups?: Omit<PodCgroupsOptions, 'nodeRef'> & {
-    /** Used if the runtime does not report its cgroup driver. Default: `cgroupfs`. */
+    /** Cgroup driver that is used if the runtime does not report its driver. Default: `cgroupfs`. */
     readonly driver?: CgroupDriver;
   };
   /** Whether the node runs SELinux, so that container mounts are relabelled. Default: false. */
   readonly selinux?: boolean;
   /** SELinux labels with which volumes are mounted. If absent, volumes are mounted without labels. */
   readonly selinuxVolumes?: SelinuxSettings;
-  /** Cgroups shown besides those of pods, and whether the stats of pods come from the runtime. */
+  /**
+   * Cgroups whose stats are shown in addition to those of pods, and whether the stats of pods come from the runtime.
+   */
   readonly stats?: Pick<StatsOptions, 'kubeletCgroups' | 'runtimeCgroups' | 'systemCgroups' | 'fromRuntime'> & {
-    /** Interval of volume measurements. Default: 1 min; 0 or less disables them. */
+    /** Interval of volume measurements, in milliseconds. Default: 1 min. 0 or less disables the measurements. */
     readonly volumePeriodMs?: number;
   };
   /** Maximum number of sandboxes and containers started concurrently. */
@@ -243,6 +259,6 @@ export interface AssemblySettings<C = unknown> {
 
 /** Wrappers that a program puts around components to observe them. */
 export interface Decorations {
-  /** Returns the syncer that the pod workers call: the given one, or a wrapper around it. */
+  /** Returns the syncer that the pod workers call: either the argument, or a wrapper around it. */
   readonly podSyncer?: (syncer: PodSyncer) => PodSyncer;
 }

@@ -2,9 +2,9 @@ import { type KubeClients, KubeError, resources } from '@node-agent/kube-client'
 import type { Pod } from '@node-agent/pod-spec';
 
 /**
- * Runtime handlers of pods' RuntimeClasses (KEP-585). A class is read whenever a sandbox is created for it: the handler
- * of a class is immutable, but a class can be recreated under the same name. The last known handler is used while the
- * API server is unavailable.
+ * Runtime handlers of pods' RuntimeClasses (KEP-585). A RuntimeClass is read whenever a sandbox is created for a pod of
+ * the class: the handler of a class is immutable, but a class can be recreated under the same name. The last known
+ * handler is used while the API server is unavailable.
  */
 export class RuntimeClasses {
   readonly #client: Pick<KubeClients['requests'], 'get'>;
@@ -15,7 +15,8 @@ export class RuntimeClasses {
   }
 
   /**
-   * Returns the handler of a pod's RuntimeClass; '' is the default handler, for a pod without a class.
+   * Returns the runtime handler of a pod's RuntimeClass. For a pod without a class, the result is empty, which stands
+   * for the default handler.
    * @throws Error if the class does not exist
    */
   async handlerOf({ spec: { runtimeClassName: name } }: Pod, signal: AbortSignal): Promise<string> {
@@ -36,15 +37,15 @@ export class RuntimeClasses {
     }
   }
 
-  /** Returns the last read handler of a pod's RuntimeClass; `undefined` if it was never read. */
+  /** Returns the last read handler of a pod's RuntimeClass, or `undefined` if the class was never read. */
   knownHandlerOf({ spec: { runtimeClassName: name } }: Pod): string | undefined {
     return name ? this.#handlers.get(name) : '';
   }
 }
 
 /**
- * Returns the default handler for a pod without a RuntimeClass. Without an API server, a class cannot be looked up, and
- * its pod must not run with another handler.
+ * Returns the default handler for a pod without a RuntimeClass. A pod with a RuntimeClass is rejected: without an API
+ * server the class cannot be looked up, and the pod must not run with another handler.
  * @throws Error for a pod with a RuntimeClass
  */
 export async function handlerWithoutServer({ spec: { runtimeClassName: name } }: Pod): Promise<string> {

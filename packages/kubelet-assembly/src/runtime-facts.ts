@@ -3,7 +3,7 @@ import type { RuntimeReadiness } from '@node-agent/kubelet-core';
 import type { NodeFactSources, RuntimeFeatures, RuntimeHandler } from '@node-agent/node-status';
 import { type RuntimeStatus, readRuntimeStatus } from '@node-agent/runtime';
 
-/** Last reported status of the runtime. The kubelet requests it; other components read it. */
+/** Last reported status of the runtime. The kubelet's sync loop requests the status; other components read it here. */
 export class RuntimeFacts {
   readonly #cri: Pick<RuntimeService, 'status' | 'version'> & Pick<ImageService, 'listImages'>;
   #state: RuntimeStatus | undefined;
@@ -13,7 +13,7 @@ export class RuntimeFacts {
     this.#cri = cri;
   }
 
-  /** Name of the runtime, the prefix of container IDs; `undefined` until the first status response. */
+  /** Name of the runtime, which is the prefix of container IDs. `undefined` until the first status response. */
   get name(): string | undefined {
     return this.#name;
   }
@@ -36,8 +36,8 @@ export class RuntimeFacts {
   }
 
   /**
-   * Returns a runtime handler; '' is the default handler. Returns `undefined` if the handler does not exist or no
-   * status is known.
+   * Returns the runtime handler with the given name. An empty name stands for the default handler. Returns `undefined`
+   * if the handler does not exist or no status is known.
    */
   handler(name: string): RuntimeHandler | undefined {
     return this.#state?.handlers.find((handler) => handler.name === name);

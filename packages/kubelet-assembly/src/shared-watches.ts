@@ -9,9 +9,9 @@ import { type Service, watchedServices } from './cluster-services.ts';
 import { sharingEqualParts } from './sharing-equal-parts.ts';
 
 /**
- * Watches that all kubelets of one process share: one each for pods, nodes, services and CSIDrivers, instead of four
- * per kubelet. Its client needs the permission to list and watch the pods and nodes of the whole cluster, which a node
- * does not have.
+ * Watches that all kubelets of one process share. There is one watch each for pods, nodes, services and CSIDrivers,
+ * instead of four watches per kubelet. The client of these watches needs the permission to list and watch the pods and
+ * nodes of the whole cluster, which a node does not have.
  */
 export class SharedWatches {
   readonly #pods: PartitionedReflector<Pod>;
@@ -36,9 +36,9 @@ export class SharedWatches {
   }
 
   /**
-   * Returns the watches of one kubelet, for `ClusterPorts.watched`. They end with the kubelet; then the node may be
-   * requested again.
-   * @throws Error if the node has a kubelet
+   * Returns the watches of one kubelet, for `ClusterPorts.watched`. The watches end with the kubelet. After that, they
+   * may be requested again for the node.
+   * @throws Error if the node's watches are already in use
    */
   of(nodeName: string): ClusterWatches {
     return {
@@ -49,7 +49,7 @@ export class SharedWatches {
     };
   }
 
-  /** Follows all collections until `signal` is aborted. Must be started for the kubelets to become ready. */
+  /** Follows all collections until `signal` is aborted. The kubelets become ready only while this method runs. */
   async start(signal: AbortSignal): Promise<void> {
     const group = new TaskGroup(signal);
     for (const watched of [this.#pods, this.#nodes, this.#services, this.#csiDrivers]) {
@@ -60,9 +60,9 @@ export class SharedWatches {
 }
 
 /**
- * Drops the record of which client wrote which field, because no kubelet reads it and it is half of a pod's JSON. The
- * rest shares equal parts with the previous version: the kubelet keeps several versions of a pod, and most differ only
- * in their status.
+ * Transforms an object so that it takes less memory. The record of which client wrote which field is dropped, because
+ * no kubelet reads it and it is half of a pod's JSON. Equal parts are shared with the previous version, because the
+ * kubelet keeps several versions of a pod, and most differ only in their status.
  */
 function leanVersion<T extends { readonly metadata: object }>(object: T, previous: T | undefined): T {
   const { managedFields: _written, ...metadata } = object.metadata as { readonly managedFields?: unknown };

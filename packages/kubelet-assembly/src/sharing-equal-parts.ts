@@ -1,6 +1,6 @@
 /**
- * Returns `next`, or a copy of it, in which each object and array that is equal to the one at the same place in
- * `previous` is replaced by that one. Both must be JSON values, and neither is modified.
+ * Returns `next` with equal parts shared: each object or array that equals the value at the same place in `previous` is
+ * replaced by that value. Both arguments must be JSON values, and neither is modified.
  */
 export function sharingEqualParts<T>(previous: unknown, next: T): T {
   if (Array.isArray(previous) && Array.isArray(next)) return sharedArray(previous, next) as T;

@@ -16,7 +16,7 @@ const parts: Parts = {
   preemption: { makeRoom: async () => undefined },
 };
 
-/** Calls the handlers for a pod in turn until one rejects it. */
+/** Calls the admit handlers for a pod in turn until one rejects the pod. Returns the rejection, or `admitted`. */
 async function verdictOf(pod: Pod, settings: Settings = {}, more: Partial<Parts> = {}): Promise<string> {
   for (const handler of nodeAdmitHandlers(settings, { ...parts, ...more })) {
     const verdict = await handler.admit(pod, [], new AbortController().signal);
@@ -32,7 +32,7 @@ const confined = makePod('web', { securityContext: { appArmorProfile: { type: 'R
 const ofPodLevel = makePod('web', { resources: { limits: { memory: '1Gi' } } });
 const claims = [{ name: 'gpu' }];
 
-describe('admission of a pod', () => {
+describe('admission by the built-in handlers', () => {
   test.each<[string, Pod, Settings, string]>([
     ['with a probe', makePod('web', { containers: [{ ...main, livenessProbe: probe }] }), {}, 'admitted'],
     ['with a hook', makePod('web', { containers: [{ ...main, lifecycle: { preStop: probe } }] }), {}, 'admitted'],
@@ -56,33 +56,38 @@ describe('admission of a pod', () => {
     ],
     ['with a sysctl of all kernels', withSysctl('net.ipv4.tcp_syncookies'), {}, 'admitted'],
     [
-      'with a sysctl of newer kernels, where the kernel is not known',
+      'with a sysctl that is safe on newer kernels, if the kernel is not known',
       withSysctl('net.ipv4.tcp_rmem'),
       {},
       'SysctlForbidden: forbidden sysctl: "net.ipv4.tcp_rmem" not allowlisted',
     ],
     [
-      'with a sysctl of newer kernels, on one',
+      'with a sysctl that is safe on newer kernels, on a newer kernel',
       withSysctl('net.ipv4.tcp_rmem'),
       { admission: { sysctls: { kernelRelease: '6.1.0', allowedUnsafe: [] } } },
       'admitted',
     ],
-    ['with AppArmor, which is there where nobody says otherwise', confined, {}, 'admitted'],
+    ['with AppArmor, which is enabled by default', confined, {}, 'admitted'],
     [
-      'with AppArmor, where it is not',
+      'with AppArmor, if AppArmor is disabled on the host',
       confined,
       { admission: { appArmor: false } },
       'AppArmor: Cannot enforce AppArmor: AppArmor is not enabled on the host',
     ],
-    ['with resources of its own', ofPodLevel, {}, 'admitted'],
+    ['with pod-level resources', ofPodLevel, {}, 'admitted'],
     [
-      'with resources of its own, where they are off',
+      'with pod-level resources, if their feature gate is disabled',
       ofPodLevel,
       { admission: { features: { podLevelResources: false } } },
       'PodLevelResourcesNotSupported: PodLevelResources feature gate is disabled',
     ],
-    ['that an own handler refuses', makePod('web'), { admitHandlers: [{ admit: () => refusal('Own') }] }, 'Own: '],
-  ])('admission of a pod %s', async (_name, pod, settings, expected) => {
+    [
+      'that an admit handler of the program rejects',
+      makePod('web'),
+      { admitHandlers: [{ admit: () => refusal('Own') }] },
+      'Own: ',
+    ],
+  ])('admission of a pod %s: $3', async (_name, pod, settings, expected) => {
     expect(await verdictOf(pod, settings)).toBe(expected);
   });
 
@@ -91,7 +96,7 @@ describe('admission of a pod', () => {
     expect(await verdictOf(makePod('web'), {}, { volumes })).toBe('UnsupportedFeature: volume a: no; volume b: no');
   });
 
-  test('warns about a changed pod only if it uses a feature that this node does not declare', () => {
+  test('a changed pod causes a warning if it now uses a feature that this node does not declare', () => {
     const handlers = nodeAdmitHandlers({ admission: { features: { declared: [] } } }, parts);
     const warnings = (pod: Pod): readonly string[] =>
       handlers.flatMap((handler) => handler.updated?.(makePod('web'), pod)?.reason ?? []);
@@ -99,7 +104,7 @@ describe('admission of a pod', () => {
     expect(warnings(makePod('web'))).toEqual([]);
   });
 
-  test('admit handlers are called in the order that avoids unnecessary work', async () => {
+  test('shutdown and eviction are checked first, and shutdown is checked again after all other admit handlers', async () => {
     const settings: Settings = {
       admission: { features: { podLevelResources: false }, appArmor: false },
       admitHandlers: [{ admit: () => refusal('Own') }],
@@ -137,7 +142,7 @@ describe('admission of a pod', () => {
     ]);
   });
 
-  test('a resize calls only the admit handlers with a resize method', () => {
+  test('a resize is checked only by admit handlers with a resize method: shutdown, eviction and volumes', () => {
     const refusing: Partial<Parts> = {
       shutdown: { admit: () => ({ admit: false, reason: 'NodeShutdown', message: '' }) },
       eviction: { admit: () => ({ admit: false, reason: 'Evicted', message: '' }) },

@@ -25,7 +25,7 @@ describe('kubelet with all real managers', () => {
     await stop();
   });
 
-  test('reports the number of pods when a source has reported', async () => {
+  test('onPodCountChanged reports the number of pods whenever the number changes', async () => {
     const world = await makeWorld();
     const counts: number[] = [];
     const { setPods, stop } = startKubelet(world, [], undefined, [], {
@@ -41,9 +41,9 @@ describe('kubelet with all real managers', () => {
   });
 
   test.each([
-    ['IPv4 first, whatever the node’s own are', undefined, ['IPv4', 'IPv6']],
-    ['IPv6 first where that is wished for', 6, ['IPv6', 'IPv4']],
-  ] as const)('shows a pod with two IPs %s', async (_name, podIpFamily, families) => {
+    ['IPv4 first by default, even if the node has IPv6 first', undefined, ['IPv4', 'IPv6']],
+    ['IPv6 first if podIpFamily is 6', 6, ['IPv6', 'IPv4']],
+  ] as const)("shows a pod's two IPs in the order: %s", async (_name, podIpFamily, families) => {
     const world = await makeWorld({ podCidrs: ['fd01::/64', '10.1.0.0/16'] });
     const node = { ...nodeSettings, ...(podIpFamily && { podIpFamily }) };
     const changes = { nodeIps: ['2001:db8::1', '192.0.2.1'], node };

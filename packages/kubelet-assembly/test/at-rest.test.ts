@@ -3,7 +3,7 @@ import { makePod, makeWorld, startKubelet, type World } from './node.ts';
 
 const MINUTES = 10;
 
-/** Counts the calls of a port by method. */
+/** Wraps a port so that its calls are counted by method. */
 function counting<T extends object>(port: T, asked: Map<string, number>): T {
   return new Proxy(port, {
     get(target, name) {
@@ -20,11 +20,11 @@ function counting<T extends object>(port: T, asked: Map<string, number>): T {
 interface AtRest {
   readonly fs: Readonly<Record<string, number>>;
   readonly cri: Readonly<Record<string, number>>;
-  /** Number of instants at which a timer was due, without the timers of the in-memory machine. */
+  /** Number of instants per minute at which a timer was due, not counting the timers of the in-memory machine. */
   readonly wakings: number;
 }
 
-/** Returns the calls to the file system and the runtime per minute while pods run and nothing happens. */
+/** Returns the calls to the file system and the runtime per minute while pods run and nothing changes. */
 async function askedAtRest(pods: number): Promise<AtRest> {
   const machine = await makeWorld();
   const wakings = new Set<number>();
@@ -52,7 +52,7 @@ async function askedAtRest(pods: number): Promise<AtRest> {
   return { fs: perMinute(files), cri: perMinute(calls), wakings: wakings.size / MINUTES };
 }
 
-/** A clock that records when its timers are due. */
+/** Wraps a clock so that the instants at which its timers are due are recorded. */
 function noting(clock: World['clock'], instants: Set<number>): World['clock'] {
   return new Proxy(clock, {
     get(target, name) {
@@ -75,7 +75,7 @@ test('an idle pod costs one check of its log every ten seconds, and two other fi
   expect(perPod('stat')).toBeCloseTo(6, 0);
   expect(perPod('readlink')).toBeLessThanOrEqual(1.1);
   const others = Object.keys(many.fs).filter((name) => !['stat', 'readlink'].includes(name));
-  // Disk usage is measured again every ten minutes.
+  // The remaining calls measure the disk usage of each pod, once every ten minutes.
   expect(others.reduce((sum, name) => sum + perPod(name), 0)).toBeLessThan(1.1);
   const writes = others.filter((name) => /write|chmod|chown|rename|symlink/i.test(name));
   expect(writes.filter((name) => perPod(name) > 0)).toEqual([]);
@@ -87,7 +87,8 @@ test('an idle kubelet queries the runtime equally often for many pods and for fe
   const { status = 0, listContainers = 0, listPodSandbox = 0, listImages = 0, ...others } = many.cri;
   expect(others).toEqual({});
   expect([status, listContainers, listPodSandbox]).toEqual([12, expect.any(Number), expect.any(Number)]);
-  // Log rotation lists containers every ten seconds; PLEG, housekeeping and garbage collection every minute.
+  // The remaining calls come from log rotation every ten seconds, and from PLEG, housekeeping and garbage collection
+  // every minute.
   expect(listContainers + listPodSandbox + listImages).toBeLessThanOrEqual(12);
 });
 

@@ -87,7 +87,7 @@ describe('cgroups of a node', () => {
     ['UNIMPLEMENTED', 'kubelet_cri_losing_support{version="1.37.0"} 1\n'],
     ['UNAVAILABLE', ''],
   ] as const)(
-    'a runtime that answers %s to the request for its cgroup driver loses support only if it has no such call',
+    'the metric kubelet_cri_losing_support is set only for a runtime without the call RuntimeConfig, not after an error: %s',
     async (code, line) => {
       const metrics = new MetricsRegistry();
       const cri = { runtimeConfig: () => Promise.reject(new CriError({ code, rpc: 'RuntimeConfig', details: '' })) };

@@ -58,7 +58,7 @@ it("a PersistentVolume with another node's labels is not mounted", async () => {
   await client.create(resources.pods, boundPod('web', withClaim('c')));
   await seconds(clock, 3);
   expect(cri.liveContainers()).toEqual([]);
-  // The label that each node sets on itself.
+  // The affinity now requires the label `kubernetes.io/hostname`, which each node sets on itself.
   api.put(persistentVolume({ nodeAffinity: { required: required('kubernetes.io/hostname') } }));
   await seconds(clock, 10);
   expect(cri.liveContainers()).toHaveLength(1);

@@ -5,7 +5,7 @@ import { Reflector, RestClient } from '@node-agent/kube-client';
 import { expect, it } from 'vitest';
 import { ClusterServices, watchedServices } from '../src/cluster-services.ts';
 
-it('returns the services of all namespaces once they are read, and follows changes', async () => {
+it('ClusterServices returns the services of all namespaces once they are read, and follows changes', async () => {
   const clock = new FakeClock();
   const api = new FakeApiServer({ clock, random: seededRandom(1) });
   const put = (namespace: string, name: string, spec: object): unknown =>

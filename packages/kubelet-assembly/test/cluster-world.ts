@@ -9,7 +9,7 @@ import { makeWorld, type StartedKubelet, startKubelet, type World } from './node
 
 type StartedPorts = NonNullable<Parameters<typeof startKubelet>[4]>;
 
-/** An in-memory machine and the API server of its cluster. */
+/** An in-memory machine that is a node of a cluster, and the API server of that cluster. */
 export interface ClusterWorld extends World {
   readonly api: FakeApiServer;
   readonly client: RestClient;

@@ -77,7 +77,7 @@ describe('node of a cluster', () => {
     expect(await statusOf('elsewhere')).toMatchObject({ phase: 'Failed', reason: 'NodeAffinity' });
     expect(cri.liveContainers()).toHaveLength(1);
 
-    // A terminated pod holds no resources.
+    // The first pod terminates and no longer holds resources.
     await client.delete(resources.pods, { namespace: 'default', name: 'first' });
     await seconds(clock, 4);
     await client.create(resources.pods, boundPod('third', needing('2')));
@@ -116,7 +116,7 @@ describe('node of a cluster', () => {
     const { clock, api, client, start } = await makeCluster();
     const { stop } = start();
     await seconds(clock, 2);
-    // The watch of the Node object is interrupted and cannot be re-established.
+    // The watch of the Node object is interrupted and cannot be re-established, so only a read shows the new label.
     for (const verb of ['list', 'watch'] as const) {
       api.faults.add({ verb, resource: 'nodes', times: 1000, fault: { kind: 'refuse' } });
     }
@@ -210,7 +210,7 @@ describe('node of a cluster', () => {
   });
 
   it.each([5, 120])(
-    'P3: the active deadline of a static pod restarts when its manifest returns after %i s',
+    'P3: the active deadline of a static pod starts anew when its manifest returns after an absence of %i s',
     async (goneFor) => {
       const { clock, client, cri, start } = await makeCluster();
       const pod = makePod('short', { nodeName: 'n1', activeDeadlineSeconds: 60 });
@@ -234,7 +234,7 @@ describe('node of a cluster', () => {
     },
   );
 
-  it('F3: replaces the mirror pod of a restarted static pod that had terminated for good', async () => {
+  it('F3: replaces the mirror pod of a static pod that had succeeded and runs again after a reboot', async () => {
     const { clock, api, client, cri, start } = await makeCluster();
     const pod = makePod('once', { nodeName: 'n1', restartPolicy: 'Never' });
     const annotations = { ...pod.metadata.annotations, 'kubernetes.io/config.hash': 'h1' };
@@ -298,7 +298,7 @@ describe('node of a cluster', () => {
     api.refuseConnections();
     for (let minute = 0; minute < 60; minute++) await clock.advance(60_000);
     expect(cri.liveContainers()).toHaveLength(2);
-    // No event reports the changes of that hour, so everything is listed again.
+    // The watch does not deliver the changes of that hour as events, so everything is listed again.
     api.acceptConnections();
     await client.delete(resources.pods, { namespace: 'default', name: 'goes' });
     await client.create(resources.pods, boundPod('comes'));
@@ -418,7 +418,7 @@ describe('node of a cluster', () => {
       const now = await token();
       seen.add(now.text);
       expect(now.leftMs).toBeGreaterThan(0);
-      // Unavailable when the second token is due.
+      // The API server is unavailable when the second token is due.
       if (minute === 15) api.refuseConnections();
       if (minute === 17) api.acceptConnections();
       await clock.advance(60_000);

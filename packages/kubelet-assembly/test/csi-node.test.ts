@@ -57,7 +57,7 @@ describe('CSINode and Node over the API', () => {
     await running;
   });
 
-  test('CSINode and Node keep what another client writes at the same time', async () => {
+  test('CSINode and Node keep the fields that another client writes at the same time', async () => {
     const { csiNodeApi, nodeInfo, csiNode } = cluster();
     await nodeInfo.install(NAME, info, never);
     const stale = await csiNode();

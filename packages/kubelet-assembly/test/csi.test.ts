@@ -7,7 +7,7 @@ import { boundPod, makeCluster, seconds } from './cluster-world.ts';
 
 const DRIVER = 'disk.csi.example.com';
 const UNIQUE = `kubernetes.io/csi/${DRIVER}^vol-1`;
-/** `csi-` and the SHA-256 of `vol-1`, the driver's name and `n1`. */
+/** Name of the VolumeAttachment: `csi-` and the SHA-256 of `vol-1`, the driver's name and `n1`. */
 const ATTACHMENT = 'csi-77d461ede916a213d0cdd7064b59d19da1060eefc8f407ef1de4c79dafe4e628';
 
 const [main] = boundPod('').spec.containers;
@@ -16,7 +16,7 @@ const withClaim: Partial<Pod['spec']> = {
   volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }],
 };
 
-/** A driver without staging, and its calls. */
+/** Returns a CSI driver without staging that records its calls. */
 function memoryDriver(calls: string[]): CsiDriverClient {
   const can = { stageUnstage: false, volumeStats: false, expandVolume: false };
   return {

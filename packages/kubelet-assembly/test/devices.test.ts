@@ -92,7 +92,8 @@ describe('devices of a node', () => {
     node.setPods([plain]);
     await world.clock.advance(1000);
     expect(node.kubelet.explain('default', 'stuck')).toBeUndefined();
-    // The devices of the deleted pod are free again for a plugin that responds.
+    // After the hanging plugin has stopped, a plugin that responds can allocate all devices, also the one of the
+    // deleted pod.
     hanging.stop();
     await plug(['a', 'b'], { socketName: 'again.sock' });
     node.setPods([plain, wanting('next', 2)]);

@@ -8,13 +8,13 @@ import { makePod, makeWorld, type StartedKubelet, startKubelet, type World } fro
 
 const MI = 2 ** 20;
 
-/** An API pod; static pods would be critical. */
+/** Returns a pod from the API server. Such a pod can be evicted; static pods are critical and cannot. */
 function apiPod(name: string): Pod {
   const pod = makePod(name);
   return { ...pod, metadata: { ...pod.metadata, annotations: {} } };
 }
 
-/** Stats of the node: the test sets how much is left and what each pod uses. */
+/** Values that a test sets: the free space and memory of the node, and the memory that each pod uses. */
 interface Measured {
   availableBytes: number;
   diskFreeBytes?: number;
@@ -34,7 +34,7 @@ function evicting(
         const podRef = { name, namespace: 'default', uid: `uid-${name}` };
         return { podRef, memory, containers: [{ name: 'main', memory }] };
       });
-      // Memory of a terminated pod is free.
+      // The memory of a terminated pod counts as available.
       const freed = [...measured.used].filter(
         ([name]) => started.status.getPodStatus(`uid-${name}`)?.phase === 'Failed',
       );
@@ -67,7 +67,7 @@ function evicting(
   return { ...started, setPods: (pods) => set(pods) };
 }
 
-/** The runtime has its images on the kubelet's disk. */
+/** Creates a machine on which the runtime has its images on the kubelet's disk. */
 async function measuredWorld(): Promise<World> {
   const world = await makeWorld();
   await world.fs.mkdir('/var/lib/fake-cri');
@@ -93,7 +93,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('N4: while a pod source has not reported, a full disk removes no images for up to five minutes, because its pods may need them', async () => {
+  test('N4: a full disk removes no images for up to five minutes while a pod source has not reported', async () => {
     const world = await measuredWorld();
     world.cri.addImage(busyboxImage('needed'));
     world.cri.addImage(busyboxImage('unused'));
@@ -103,7 +103,7 @@ describe('assembled kubelet with eviction', () => {
     const thresholds = parseThresholds({ evictionHard: { 'nodefs.available': '100Mi' } });
     const settings = { thresholds, localStorageCapacityIsolation: false };
     const before = evicting(world, { ...measured, diskFreeBytes: 900 * MI }, settings);
-    // The images are old enough to be removed.
+    // After this time, the images are old enough to be removed.
     await world.clock.advance(200_000);
     await before.stop();
 
@@ -112,11 +112,11 @@ describe('assembled kubelet with eviction', () => {
     expect(await tags()).toMatch(/needed.*unused/);
     const container = { name: 'main', image: 'needed', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
     const pod = apiPod('a');
-    // No other pods start while the disk is short.
+    // While disk space is short, only critical pods start.
     kubelet.setPods([{ ...pod, spec: { ...pod.spec, priority: 2_000_000_000, containers: [container] } }]);
     const removeImage = world.cri.removeImage.bind(world.cri);
     Object.assign(world.cri, {
-      // Enough space is free.
+      // Removing an image frees enough space.
       removeImage: async (...args: Parameters<typeof removeImage>) => {
         measured.diskFreeBytes = 900 * MI;
         return await removeImage(...args);
@@ -166,7 +166,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('N2: under memory pressure, evicts the pod that uses most memory with the message of upstream, and keeps the other pod', async () => {
+  test("N2: under memory pressure, evicts the pod that uses most memory with upstream's message, and keeps the other pod", async () => {
     const world = await measuredWorld();
     const measured: Measured = {
       availableBytes: 900 * MI,
@@ -200,7 +200,7 @@ describe('assembled kubelet with eviction', () => {
     });
     expect(kubelet.kubelet.explainEviction()).toMatchObject({ conditions: ['MemoryPressure'] });
 
-    // Under pressure no BestEffort pod is admitted.
+    // Under memory pressure, no BestEffort pod is admitted.
     kubelet.setPods([...pods, apiPod('late')]);
     await world.clock.advance(1_000);
     expect(failed(kubelet, 'late')).toMatchObject({
@@ -210,13 +210,13 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('N2: after a kill of the kubelet between the choice of a victim and its eviction, eviction uses fresh stats', async () => {
+  test('N2: a restarted kubelet evicts no pod for a shortage that ended before the restart, and one in the next shortage', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, used: new Map([['a', 300 * MI]]) };
     const first = evicting(world, measured);
     first.setPods([apiPod('a')]);
     await world.clock.advance(15_000);
-    // The kubelet dies before it acts; meanwhile another pod uses the memory and frees it again.
+    // The memory shortage begins just before the kubelet stops, and ends while no kubelet runs.
     measured.availableBytes = 50 * MI;
     await first.stop();
     measured.availableBytes = 900 * MI;
@@ -230,7 +230,7 @@ describe('assembled kubelet with eviction', () => {
     await second.stop();
   });
 
-  test('N2: a pod with a long soft eviction gets one second when a hard threshold is met', async () => {
+  test('N2: the grace period of a pod in a long soft eviction is cut to one second when a hard threshold is met', async () => {
     const world = await measuredWorld();
     const measured: Measured = { availableBytes: 900 * MI, used: new Map([['a', 300 * MI]]) };
     const thresholds = parseThresholds({
@@ -248,7 +248,7 @@ describe('assembled kubelet with eviction', () => {
     measured.availableBytes = 150 * MI;
     await world.clock.advance(120_000);
     expect(await running()).toBe(1);
-    // The evicted pod is Failed, so these stats already count its 300 MiB as free.
+    // The status of the evicted pod is Failed, so the fake stats add its 300 MiB to the available memory.
     measured.availableBytes = 50 * MI - 300 * MI;
     await world.clock.advance(15_000);
     expect(await running()).toBe(0);
@@ -256,7 +256,7 @@ describe('assembled kubelet with eviction', () => {
     await kubelet.stop();
   });
 
-  test('without stats, no pod is evicted and all are admitted', async () => {
+  test('without stats, no pod is evicted and all pods are admitted', async () => {
     const world = await measuredWorld();
     const kubelet = startKubelet(world);
     kubelet.setPods([apiPod('a')]);

@@ -38,15 +38,15 @@ describe('K2: container runtime', () => {
   const away: readonly (readonly [string, RpcFault])[] = [
     ['hangs', { kind: 'hang' }],
     ['fails', { kind: 'error', code: 'UNAVAILABLE', message: 'connection refused' }],
-    ['answers with nothing in it', { kind: 'nonsense', nonsense: 'empty' }],
+    ['answers with empty responses', { kind: 'nonsense', nonsense: 'empty' }],
     ['answers without metadata', { kind: 'nonsense', nonsense: 'noMetadata' }],
-    ['answers in states that nobody knows', { kind: 'nonsense', nonsense: 'unknownState' }],
+    ['answers with unknown states', { kind: 'nonsense', nonsense: 'unknownState' }],
     ['answers without ids', { kind: 'nonsense', nonsense: 'noIds' }],
     ['answers without labels', { kind: 'nonsense', nonsense: 'noLabels' }],
   ];
 
   test.each(away)(
-    'K2: a runtime that %s for a minute keeps its pods, and new pods start afterwards',
+    'K2: a runtime that %s for a minute keeps its running pods, and new pods start afterwards',
     async (_name, fault) => {
       const world = await makeWorld();
       const node = startKubelet(world);

@@ -23,7 +23,7 @@ const said = ({ events }: World): string[] =>
   events
     .eventsOf({ kind: 'Pod', name: 'web', namespace: 'default', uid: 'uid-web' })
     .map(({ reason, message }) => `${reason}: ${message}`);
-/** Returns the time until the pod has no sandbox any more, in ms. */
+/** Returns the time until the pod's sandbox is removed, in milliseconds. */
 async function msUntilGone({ clock, cri }: World): Promise<number> {
   const beganMs = clock.monotonic();
   const ready = async (): Promise<boolean> => (await cri.listPodSandbox({})).items.some(({ state }) => state === 0);

@@ -33,7 +33,8 @@ test('N4: a full disk removes unused images, but not those of pods, pulls in pro
   expect(kubelet.getPods().map(({ status }) => status?.phase)).toContain('Running');
   const told = () => world.events.eventsOf({ kind: 'Node', name: 'n1', uid: 'n1' }).map(({ reason }) => reason);
   expect(told()).not.toContain('FreeDiskSpaceFailed');
-  // Space used by other files cannot be freed; an event is recorded for two failures in a row.
+  // Now other files fill the disk, and garbage collection cannot free their space. Two failures in a row are recorded
+  // as an event.
   world.disk.availableBytes = 100_000;
   await world.clock.advance(11 * MINUTE);
   expect(told()).toEqual(expect.arrayContaining(['FreeDiskSpaceFailed', 'ImageGCFailed']));

@@ -22,7 +22,7 @@ test('N1: a standalone node admits pods by its changed maxPods, and keeps the ru
   kubelet.setLimits({ ...limits, allocatable: { ...limits.allocatable, pods: '2' } });
   kubelet.setPods([makePod('a'), makePod('b'), makePod('c')]);
   await world.clock.advance(5_000);
-  // A static pod is critical: preemption found no pod to evict for it.
+  // The third pod is a static pod and therefore critical, but preemption finds no pod with a lower priority to evict.
   expect(phases()).toEqual(['a ', 'b ', 'c UnexpectedAdmissionError']);
   kubelet.setLimits(limits);
   kubelet.setPods([makePod('a'), makePod('b'), makePod('d')]);

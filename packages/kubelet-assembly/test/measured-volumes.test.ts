@@ -54,12 +54,15 @@ describe('volume usage', () => {
     await end();
   });
 
-  it.each([true, false])('shows whether the driver finds the volume abnormal (%s)', async (abnormal) => {
-    const { clock, measured, end } = started(async () => [{ ...usageOf(1, 5), abnormal }]);
-    await clock.advance(0);
-    expect(measured.of({ uid: 'a' })).toMatchObject([{ abnormal }]);
-    await end();
-  });
+  it.each([true, false])(
+    'shows in the volume usage whether the CSI driver reports the volume as abnormal (%s)',
+    async (abnormal) => {
+      const { clock, measured, end } = started(async () => [{ ...usageOf(1, 5), abnormal }]);
+      await clock.advance(0);
+      expect(measured.of({ uid: 'a' })).toMatchObject([{ abnormal }]);
+      await end();
+    },
+  );
 
   it('volume usage is measured again on request, by measurements that start after the request', async () => {
     const going = Promise.withResolvers<void>();
@@ -75,7 +78,7 @@ describe('volume usage', () => {
     expect(asked).toEqual(['a']);
     going.resolve();
     await measuring;
-    // Both requests share the second measurement.
+    // Both requests wait for the same second measurement.
     expect(asked).toEqual(['a', 'a']);
     expect(measured.of({ uid: 'a' })[0]?.usedBytes).toBe(2);
     await end();
@@ -115,7 +118,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('W6: volume usage of a slow pod delays no other, is not measured twice at once, and keeps its last result', async () => {
+  it('W6: a pod whose volumes take long to measure delays no other pod, is not measured twice at once, and keeps its last result', async () => {
     let hangs = false;
     const { clock, pods, asked, measured, end } = started((uid) =>
       hangs && uid === 'a' ? new Promise(() => {}) : Promise.resolve([usageOf(1, 5)]),
@@ -147,7 +150,7 @@ describe('volume usage', () => {
     await end();
   });
 
-  it('W5: volume usage does not decrease if not everything could be counted, which is logged once', async () => {
+  it('W5: volume usage does not decrease if not everything could be counted, and the incomplete count is logged once', async () => {
     let usage = { ...usageOf(70, 5), inodesUsed: 7 };
     const { logger, lines } = captureLogger();
     const { clock, measured, end } = started(async () => [usage], 60_000, logger);
@@ -176,7 +179,7 @@ describe('volume usage', () => {
     expect(await next(20, false)).toEqual([[20, true]]);
     expect(await next(10, false)).toEqual([[20, true]]);
     expect(await next(70, true)).toEqual([[70, false]]);
-    // Nothing shows more usage than the last complete result.
+    // An incomplete count of 50 does not show that more than 70 is used.
     expect(await next(50, false)).toEqual([[70, false]]);
     expect(await next(80, false)).toEqual([[80, true]]);
     await end();

@@ -12,9 +12,12 @@ export class MemoryCgroups implements CgroupManager {
   readonly version = 2;
   readonly groups: Map<string, ResourceConfig> = new Map([['/', {}]]);
   readonly destroyed: string[] = [];
-  /** Each change in order: the path and the values. */
+  /** Each change in order: the path of the cgroup and its new values. */
   readonly changes: (readonly [string, ResourceConfig])[] = [];
-  /** If set, rejects changes. */
+  /**
+   * Returns an error with which a change is rejected, or `undefined` to accept the change. Tests may replace this
+   * function.
+   */
   refuse: (path: string, config: ResourceConfig) => Error | undefined = () => undefined;
 
   has(path: string): boolean {

@@ -9,7 +9,7 @@ const node = (uid: string, resourceVersion?: string): Node => ({
 test.each([
   ['the read one if its version is greater', node('u', '9'), node('u', '10'), 'fresh'],
   ['the watched one if its version is greater', node('u', '11'), node('u', '10'), 'watched'],
-  ['either one if the versions are equal', node('u', '10'), node('u', '10'), 'watched'],
+  ['the watched one if the versions are equal', node('u', '10'), node('u', '10'), 'watched'],
   ['the watched one if the UIDs differ', node('v', '9'), node('u', '10'), 'watched'],
   ['the watched one if versions are no numbers', node('u', 'a9'), node('u', 'b1'), 'watched'],
   ['the watched one if a version is missing', node('u'), node('u', '10'), 'watched'],

@@ -40,7 +40,7 @@ const claims: Claims = {
   deregisterPlugin: (driver, endpoint) => void calls.push(`deregister ${driver} ${endpoint}`),
 };
 
-/** Starts the plugin watcher with the device manager `devices`, and with a manager of ResourceClaims. */
+/** Starts the plugin watcher with a manager of ResourceClaims and the given device manager, or none. */
 function start(of: Devices | undefined, logger = silentLogger): void {
   const child = (component: string) => ({ logger: logger.child({ component }) }) as never;
   const labelForContainers = async (path: string): Promise<void> => void calls.push(`label ${path}`);
@@ -54,10 +54,7 @@ function start(of: Devices | undefined, logger = silentLogger): void {
   });
 }
 
-/**
- * Starts a plugin in the directory.
- * @returns its registration responses, and a function that stops it
- */
+/** Starts a plugin whose socket is in the plugin directory. */
 async function plug(version: string, kind: { readonly type: string; readonly name: string } = DEVICE_PLUGIN) {
   const told: (string | undefined)[] = [];
   const found = {
@@ -104,7 +101,7 @@ describe('plugin found by its socket', () => {
     start(undefined, logger);
     const { told } = await plug('v1beta1');
     await vi.waitFor(() => expect(told[0]).toContain('no handler registered for plugin type: DevicePlugin'));
-    // The plugin is notified first.
+    // The plugin receives the error before the watcher logs it.
     await vi.waitFor(() => expect(lines.map(({ fields }) => fields.component)).toContain('plugin-watcher'));
   });
 });

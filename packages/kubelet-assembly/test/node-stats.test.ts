@@ -43,21 +43,21 @@ async function memoryOf(
 
 describe('stats of a node', () => {
   test.each<[string, Partial<Settings>, string]>([
-    ['at the top by default', {}, '/kubepods'],
-    ['at the top', { cgroups: { cgroupRoot: '/' } as NonNullable<Settings['cgroups']> }, '/kubepods'],
+    ['at the root of the hierarchy by default', {}, '/kubepods'],
+    ['at the root of the hierarchy', { cgroups: { cgroupRoot: '/' } as NonNullable<Settings['cgroups']> }, '/kubepods'],
     [
       'below a cgroup root',
       { cgroups: { cgroupRoot: '/own/node' } as NonNullable<Settings['cgroups']> },
       '/own/node/kubepods',
     ],
-  ])('the stats of a node include the cgroup of all pods: %s', async (_name, settings, group) => {
+  ])('the stats of a node include the cgroup of all pods %s: $2', async (_name, settings, group) => {
     const groups = ['/kubepods', '/own/node/kubepods'];
     expect(await memoryOf(settings, groups)).toMatchObject({ pods: group.length });
-    // The driver is not known yet.
+    // As long as the cgroup driver is not known, the path is derived from the settings.
     expect(await memoryOf(settings, groups, { kubepodsPath: () => undefined })).toMatchObject({ pods: group.length });
   });
 
-  test('the stats of a node use the driver’s name of the cgroup of all pods', async () => {
+  test('the stats of a node include the cgroup of all pods under the name that the cgroup driver gives it', async () => {
     const group = '/kubepods.slice/of-a-driver';
     expect(await memoryOf({}, [group, '/kubepods'], { kubepodsPath: () => group })).toMatchObject({
       pods: group.length,

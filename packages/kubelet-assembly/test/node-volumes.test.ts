@@ -18,7 +18,10 @@ const POD = makePod('web', {
   volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }],
 });
 
-/** Volumes of a node with a disk, and the recorded calls. */
+/**
+ * Creates the volume manager of a node, and records its calls. Each argument says which kinds of volumes the node can
+ * mount.
+ */
 async function setUp(mountsDisks: boolean, mountsNetworks = false, more: object = {}) {
   const { clock, random, fs } = await makeWorld();
   await fs.mkdir('/dev');
@@ -81,7 +84,7 @@ async function setUp(mountsDisks: boolean, mountsNetworks = false, more: object 
 
 const { signal } = new AbortController();
 
-it('local disks are mounted if the port exists, and log under the component volumes', async () => {
+it('local disks are mounted if the port localDevices is present, and the manager logs under the component volumes', async () => {
   const { volumes, mounted, names } = await setUp(true);
   await volumes.waitForAttachAndMount(POD, signal);
   expect([...mounted]).toEqual([
@@ -91,7 +94,7 @@ it('local disks are mounted if the port exists, and log under the component volu
   expect([...new Set(names)]).toEqual(['volumes']);
 });
 
-it('local PersistentVolumes are rejected without the port', async () => {
+it('local PersistentVolumes are rejected if the port localDevices is absent', async () => {
   const { volumes, mounted } = await setUp(false);
   const why = 'type local is not supported by this kubelet';
   await expect(volumes.waitForAttachAndMount(POD, signal)).rejects.toThrow(why);
@@ -140,18 +143,21 @@ it('rejects flexVolumes without a port that runs drivers', async () => {
   expect(volumes.unsupported(FLEX_POD)).toEqual(['volume data: type flexVolume is not supported by this kubelet']);
 });
 
-it.each(['iscsi', 'fc'])('supports %s volumes only with tools that connect disks', async (type) => {
-  const source = type === 'fc' ? { wwids: ['3600508b4'] } : { targetPortal: '192.0.2.1', iqn: 'iqn.x:y', lun: 0 };
-  const pod = makePod('web', {
-    containers: [{ name: 'main', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
-    volumes: [{ name: 'data', [type]: source }],
-  });
-  const diskTools = { run: async () => ({ exitCode: 0, output: '' }), write: async () => {} };
-  const networkDevices = { formatAndMount: async () => {} };
-  const supported = await setUp(true, true, { diskTools, networkDevices });
-  expect(supported.volumes.unsupported(pod)).toEqual([]);
-  const why = `volume data: type ${type} is not supported by this kubelet`;
-  for (const { volumes } of [await setUp(true, true, { networkDevices }), await setUp(true, true, { diskTools })]) {
-    expect(volumes.unsupported(pod)).toEqual([why]);
-  }
-});
+it.each(['iscsi', 'fc'])(
+  '%s volumes are supported only if both diskTools and networkDevices are present',
+  async (type) => {
+    const source = type === 'fc' ? { wwids: ['3600508b4'] } : { targetPortal: '192.0.2.1', iqn: 'iqn.x:y', lun: 0 };
+    const pod = makePod('web', {
+      containers: [{ name: 'main', volumeMounts: [{ name: 'data', mountPath: '/data' }] }],
+      volumes: [{ name: 'data', [type]: source }],
+    });
+    const diskTools = { run: async () => ({ exitCode: 0, output: '' }), write: async () => {} };
+    const networkDevices = { formatAndMount: async () => {} };
+    const supported = await setUp(true, true, { diskTools, networkDevices });
+    expect(supported.volumes.unsupported(pod)).toEqual([]);
+    const why = `volume data: type ${type} is not supported by this kubelet`;
+    for (const { volumes } of [await setUp(true, true, { networkDevices }), await setUp(true, true, { diskTools })]) {
+      expect(volumes.unsupported(pod)).toEqual([why]);
+    }
+  },
+);

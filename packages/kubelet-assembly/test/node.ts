@@ -9,7 +9,7 @@ import { type AssembledKubelet, assembleKubelet } from '../src/assemble.ts';
 import type { ClusterPart } from '../src/cluster-part.ts';
 import type { AssemblySettings, NodePorts } from '../src/ports.ts';
 
-/** A pod from a manifest with one container that runs until it is stopped. */
+/** Returns a static pod with one container that runs until it is stopped. */
 export function makePod(name: string, spec: Partial<Pod['spec']> = {}): Pod {
   const annotations = { 'kubernetes.io/config.source': 'file' };
   const container = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
@@ -26,9 +26,9 @@ export interface World {
   readonly fs: MemoryFileSystem;
   readonly cri: FakeRuntime;
   readonly events: MemoryEventRecorder;
-  /** Mounts by path, with type and options. */
+  /** The current mounts by path, each with its type and options. */
   readonly mounts: Map<string, string>;
-  /** Results of `statfs` by file system. */
+  /** Results of `statfs` for every path. */
   readonly disk: { totalBytes: number; availableBytes: number };
 }
 
@@ -64,13 +64,16 @@ export const nodeSettings: AssemblySettings['node'] = {
   },
 };
 
-/** A running kubelet with the operations of a test. */
+/** A running kubelet, with functions to change its pods and to stop it. */
 export interface StartedKubelet extends AssembledKubelet<unknown> {
   readonly setPods: (pods: readonly Pod[]) => void;
   readonly stop: () => Promise<void>;
 }
 
-/** A kubelet over the world, with one source that the test controls and others that never report. */
+/**
+ * Starts a kubelet on an in-memory machine. One pod source is controlled by the test; `silentSources` never report
+ * pods.
+ */
 export function startKubelet(
   { clock, random, fs, cri, events, mounts, disk }: World,
   admitHandlers: readonly AdmitHandler[] = [],
@@ -152,7 +155,7 @@ export function startKubelet(
   );
   const controller = new AbortController();
   const running = assembled.kubelet.run(controller.signal);
-  // The caller that stops the kubelet receives its outcome.
+  // The error is ignored here, because the caller of `stop` receives it.
   running.catch(() => undefined);
   const stop = async (): Promise<void> => {
     controller.abort();

@@ -29,7 +29,7 @@ describe('journal steps of a pod', () => {
     const later = ['StartContainer main done', 'PostStart main done'];
     expect(ofOrder(...order, ...later)).toEqual([...order, ...later]);
     expect(steps()).toContain('Image main done');
-    // A running sync may show readiness before the loop handles the probe result.
+    // The order of the two steps is not fixed: a sync may show readiness before the sync loop handles the probe result.
     expect(steps().slice(-3)).toEqual(expect.arrayContaining(['Probe readiness of main done', 'Condition Ready done']));
     expect(node.kubelet.explain('default', 'web')).toMatchObject({ waitingFor: [], next: [] });
 

@@ -25,7 +25,7 @@ function setUp(configured: string) {
   return { podCidr, clock, told, runtime, signal: new AbortController().signal };
 }
 
-test('passes the configured pod CIDR to the runtime until the runtime accepts it', async () => {
+test('passes the configured pod CIDR to the runtime, and retries until the runtime accepts the range', async () => {
   const { podCidr, clock, told, runtime, signal } = setUp('10.1.0.0/24');
   runtime.refuses = 'UNAVAILABLE';
   const started = podCidr.start(signal);
@@ -36,7 +36,7 @@ test('passes the configured pod CIDR to the runtime until the runtime accepts it
   expect(told).toEqual(['10.1.0.0/24', '10.1.0.0/24']);
 });
 
-test('the pod CIDR is not retried if the runtime does not support it, and an empty one is not passed', async () => {
+test('the pod CIDR is not retried if the runtime does not implement the call, and an empty pod CIDR is not passed', async () => {
   const { podCidr, told, runtime, signal } = setUp('10.1.0.0/24');
   runtime.refuses = 'UNIMPLEMENTED';
   await podCidr.start(signal);
@@ -59,7 +59,7 @@ test('the pod CIDR of the API server replaces the configured one', async () => {
   expect(told).toEqual(['10.1.0.0/24', '10.2.0.0/24,fd00::/64']);
 });
 
-test('the pod CIDR is passed when the runtime has started', async () => {
+test('the pod CIDR is passed to the runtime when the runtime reports ready', async () => {
   const world = await makeWorld();
   const told: unknown[] = [];
   const update = world.cri.updateRuntimeConfig;

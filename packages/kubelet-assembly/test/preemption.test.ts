@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ids, makePod, makeWorld, startKubelet } from './node.ts';
 
-/** The node has two CPUs. */
+/** Returns a pod that requests CPUs. The node has two CPUs. */
 const withCpu = (name: string, cpu: string, priority: number, more: object = {}) => {
   const pod = makePod(name, {
     priority,
@@ -16,7 +16,7 @@ const withCpu = (name: string, cpu: string, priority: number, more: object = {})
     ],
     ...more,
   });
-  // Static pods are always critical.
+  // The pod comes from the API server, because static pods are always critical.
   const annotations = { 'kubernetes.io/config.source': 'api' };
   return { ...pod, metadata: { ...pod.metadata, annotations } };
 };
@@ -63,7 +63,7 @@ describe('critical pod that does not fit', () => {
     await stop();
   });
 
-  test('N1: a restarted kubelet admits all running pods again, and preempts none to admit a critical one', async () => {
+  test('N1: a restarted kubelet admits all running pods again, and preempts none of them to admit a critical one that was running', async () => {
     const world = await makeWorld();
     const pods = [withCpu('plain', '900m', 0), withCpu('critical', '1', CRITICAL)];
     const first = startKubelet(world);
@@ -73,7 +73,7 @@ describe('critical pod that does not fit', () => {
     expect(before).toHaveLength(2);
     await first.stop();
     const second = startKubelet(world);
-    // The newer critical pod comes before the running one in the order of their sources.
+    // The newer critical pod now comes first in the list of the pod source.
     second.setPods([...pods].reverse());
     await world.clock.advance(5000);
     expect(await ids(world.cri)).toEqual(before);

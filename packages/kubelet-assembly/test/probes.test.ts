@@ -50,7 +50,7 @@ describe('probes of a node', () => {
     await node.stop();
   });
 
-  test('a container whose own restartPolicy the feature gate disables restarts and is probed again', async () => {
+  test('if the gate for container restart policies is off, a container with restartPolicy Never restarts and is probed again', async () => {
     const world = await makeWorld();
     const { clock } = world;
     const restartFeatures = { containerRestartRules: false, restartAllContainers: false };
@@ -59,7 +59,7 @@ describe('probes of a node', () => {
     node.setPods([probed('web', { readinessProbe: http, restartPolicy: 'Never', command: ['sleep', '5'] })]);
     await clock.advance(2000);
     expect(main(node)).toMatchObject({ ready: true, restartCount: 0 });
-    // The exit is visible long enough to be noticed.
+    // The new container is created with a delay, so that the kubelet notices the exit of the old one.
     world.cri.faults.add({ rpc: 'createContainer', fault: { kind: 'delay', delayMs: 3000 } });
     await clock.advance(4000);
     expect(main(node)?.state?.terminated).toBeDefined();

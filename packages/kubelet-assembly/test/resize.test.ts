@@ -11,7 +11,7 @@ import { ids, makePod, makeWorld, type StartedKubelet, startKubelet, type World 
 
 const GROUP = '/kubepods/poduid-web';
 
-/** Requests equal to limits, so the pod is Guaranteed. */
+/** Returns requests that equal the limits, so that the pod is Guaranteed. */
 function exactly(cpu: string, memory: string): ResourceRequirements {
   return { requests: { cpu, memory }, limits: { cpu, memory } };
 }
@@ -22,7 +22,7 @@ function sized(name: string, resources: ResourceRequirements, more: Partial<Cont
   return { ...pod, metadata: { ...pod.metadata, generation: 1 }, spec: { ...pod.spec, containers } };
 }
 
-/** The same pod after a patch of its `resize` subresource. */
+/** Returns the same pod after a patch of its `resize` subresource. */
 function resized(pod: Pod, resources: ResourceRequirements): Pod {
   const generation = (pod.metadata.generation ?? 1) + 1;
   const containers = pod.spec.containers.map((container) => ({ ...container, resources }));
@@ -185,7 +185,7 @@ describe('resize of a running pod', () => {
     expect(conditionOf(node, 'PodResizePending')).toMatchObject({
       status: 'True',
       reason: 'Deferred',
-      // Static pods are critical, and there is no pod of lower priority.
+      // Preemption finds no pod, because static pods are critical and no pod has a lower priority.
       message:
         'Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 500), ]',
       observedGeneration: 2,
@@ -209,7 +209,7 @@ describe('resize of a running pod', () => {
     await node.stop();
   });
 
-  test('a resize is performed in the same turn in which another pod shrinks; a reverted resize waits no more', async () => {
+  test('a resize is performed in the same turn in which another pod shrinks; a resize that was reverted is no longer pending', async () => {
     const { world, node } = await makeNode();
     const web = sized('web', exactly('1', '100Mi'));
     const other = sized('other', exactly('1', '100Mi'));
@@ -303,7 +303,7 @@ describe('resize of a running pod', () => {
     node.setPods([{ ...pod, spec: { ...pod.spec, resources: exactly('1', '200Mi') } }]);
     await world.clock.advance(3000);
     expect(machine.groups.get(GROUP)).toMatchObject({ memoryBytes: 200 * 2 ** 20, cpuQuotaUs: 100_000 });
-    // The container has no limit of its own, so the pod's limit applies.
+    // The container has no limit of its own, so the pod's memory limit applies to the container.
     expect(await enforced(world)).toMatchObject({ memoryLimitInBytes: 200 * 2 ** 20 });
     expect(statusOf(node)?.resources).toEqual(exactly('1', '200Mi'));
     expect(eventsOf(world)).toEqual(['ResizeStarted', 'ResizeCompleted']);
@@ -319,7 +319,8 @@ describe('resize of a running pod', () => {
     await world.clock.advance(5000);
     const before = await ids(world.cri);
     const large = resized(pod, exactly('1', '200Mi'));
-    // The memory of the cgroup grows, and nothing else is done.
+    // The memory of the cgroup is raised, but the change of its CPU quota fails, as if the kubelet were killed in
+    // between.
     first.machine.refuse = (_path, config) => (config.cpuQuotaUs ? new Error('killed') : undefined);
     first.node.setPods([large, other]);
     await world.clock.advance(2000);
@@ -327,7 +328,7 @@ describe('resize of a running pod', () => {
     expect(conditionOf(first.node, 'PodResizeInProgress')).toMatchObject({ reason: 'Error', message: 'killed' });
     first.machine.refuse = () => undefined;
 
-    // Meanwhile even more was requested, which does not fit.
+    // While the kubelet is down, an even larger resize is requested, which does not fit.
     const second = await makeNode(world, first.machine);
     second.node.setPods([resized(large, exactly('1500m', '200Mi')), other]);
     await world.clock.advance(10_000);
@@ -339,7 +340,7 @@ describe('resize of a running pod', () => {
     await second.node.stop();
   });
 
-  test("an unreadable allocation state keeps the kubelet from starting, with the file's name in the error", async () => {
+  test('an unreadable allocation state file keeps the kubelet from starting, and the error names the file', async () => {
     const world = await makeWorld();
     await world.fs.mkdir('/root');
     await world.fs.writeFile('/root/allocated_pods_state', '{"data":"{}","checksum":1}');

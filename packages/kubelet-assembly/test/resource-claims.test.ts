@@ -14,9 +14,12 @@ interface Stage extends ClusterWorld {
   readonly transport: MemorySockets;
   readonly startNode: () => Promise<StartedKubelet & { readonly claims: DraManager }>;
   readonly plug: (node: StartedKubelet, options?: Partial<FakeDraPluginOptions>) => Promise<FakeDraPlugin>;
-  /** Creates a pod with a claim from a template, as the controller and the scheduler leave it. */
+  /**
+   * Creates a pod with a ResourceClaim from a template, in the state in which the controller and the scheduler leave
+   * it.
+   */
   readonly createPod: (reserve?: boolean) => Promise<string>;
-  /** CDI devices of each created container. */
+  /** Returns the CDI devices of each created container. */
   readonly given: () => readonly (readonly string[])[];
 }
 
@@ -160,7 +163,7 @@ describe('a pod with a claim from a template', () => {
     expect(cri.liveContainers().map(({ podName }) => podName)).toEqual(['plain']);
     const waits = node.kubelet.explain('default', 'train')?.waitingFor.map(({ what }) => what);
     expect(waits?.[0]).toBe(`resource claims: being prepared: NodePrepareResources of ${DRIVER} at ${SOCKET}`);
-    // Terminates at once, because the call ends with the sync.
+    // The pod terminates immediately, because its deletion cancels the sync that waits for the driver.
     await client.delete(resources.pods, KEY);
     await seconds(clock, 5);
     await expect(client.get(resources.pods, KEY)).rejects.toMatchObject({ code: 'NotFound' });
@@ -215,7 +218,7 @@ describe('a pod with a claim from a template', () => {
     expect(cri.liveContainers()).toHaveLength(1);
     await client.delete(resources.pods, KEY);
     await seconds(clock, 10);
-    // The driver has not registered with the new kubelet yet.
+    // The driver has not yet registered with the new kubelet.
     expect(await statusOf(stage)).toMatchObject({ phase: 'Running' });
     second.claims.registerPlugin(DRIVER, SOCKET, ['v1.DRAPlugin']);
     await seconds(clock, 60);

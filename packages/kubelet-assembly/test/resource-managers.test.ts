@@ -8,7 +8,7 @@ import { makePod, makeWorld, type StartedKubelet, startKubelet, type World } fro
 const GPU = 'example.com/gpu';
 const directory = '/root/device-plugins';
 
-/** Two NUMA nodes with two cores of two threads each: CPUs 0, 1, 4, 5 and 2, 3, 6, 7. */
+/** A machine with two NUMA nodes. Each has two cores of two threads each: CPUs 0, 1, 4, 5 and CPUs 2, 3, 6, 7. */
 const machine = {
   nodes: [0, 1].map((id) => ({
     id,
@@ -126,7 +126,7 @@ test('a container with exclusive CPUs has no CFS quota, unless the gate DisableC
   expect(Number(await quotas({ noQuotaWithExclusiveCpus: false }))).toBe(200_000);
 });
 
-test('with PodLevelResourceManagers, the containers of a pod divide its CPUs, and only one with CPUs of its own has no CFS quota', async () => {
+test('with PodLevelResourceManagers, the containers of a pod divide its CPUs, and only a container with exclusive CPUs has no CFS quota', async () => {
   const options = { ...managers, podLevelResourceManagers: true, topologyManagerScope: 'pod' } as const;
   const { world, node } = await start({ ...options, topologyManagerPolicy: 'best-effort' });
   const own = { cpu: '1', memory: '64Mi' };

@@ -30,7 +30,7 @@ function setUp() {
   return { classes: new RuntimeClasses(client), put, goAway };
 }
 
-test('a pod without a RuntimeClass gets the default handler without a request', async () => {
+test('a pod without a RuntimeClass gets the default handler without a request to the API server', async () => {
   const { classes, goAway } = setUp();
   goAway();
   expect(await classes.handlerOf(podOf(), signal)).toBe('');

@@ -9,12 +9,12 @@ describe('sharing equal parts of two versions', () => {
     status: { conditions: [{ type: 'Ready', status: 'False' }] },
   });
 
-  test('an equal version is the previous object', () => {
+  test('sharingEqualParts returns the previous object for an equal version', () => {
     const previous = pod();
     expect(sharingEqualParts(previous, pod())).toBe(previous);
   });
 
-  test('a new status shares the spec and the labels', () => {
+  test('sharingEqualParts reuses the spec and the labels of the previous version if only the status changed', () => {
     const previous = pod();
     const next = { ...pod(), status: { conditions: [{ type: 'Ready', status: 'True' }] } };
     next.metadata.resourceVersion = '2';
@@ -26,7 +26,7 @@ describe('sharing equal parts of two versions', () => {
     expect(previous).toEqual(pod());
   });
 
-  test('a changed container shares the other containers', () => {
+  test('sharingEqualParts reuses the other containers of the previous version if one container changed', () => {
     const previous = pod();
     const next = pod();
     Object.assign(next.spec.containers[0] ?? {}, { image: 'y' });
@@ -49,11 +49,11 @@ describe('sharing equal parts of two versions', () => {
     ['a field named like a method of all objects', {}, { toString: { a: 1 } }],
     ['a field named __proto__', JSON.parse('{"__proto__":{"a":1}}'), JSON.parse('{"__proto__":{"a":2}}')],
   ];
-  test.each(unlike)('the result has the new value: %s', (_what, previous, next) => {
+  test.each(unlike)('sharingEqualParts returns the new value if the change is %s', (_what, previous, next) => {
     expect(JSON.stringify(sharingEqualParts(previous, next))).toBe(JSON.stringify(next));
   });
 
-  test('the result always equals the new version', () => {
+  test('sharingEqualParts returns a value that equals the new version', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.jsonValue({ maxDepth: 4 }), (previous, next) => {
         expect(sharingEqualParts(previous, next)).toEqual(next);

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { boundPod, type ClusterWorld, makeCluster, seconds } from './cluster-world.ts';
 import { makePod, makeWorld, startKubelet } from './node.ts';
 
-/** The part of logind that a kubelet uses. */
+/** Creates a fake of the part of logind that a kubelet uses. */
 function makeLogind() {
   const shutdowns = new Channel<boolean>();
   const state = { locks: 0 };
@@ -51,7 +51,7 @@ describe('node shutdown', () => {
     const kubelet = world.start({ shutdown: logind.ports }, { shutdown: { gracePeriods: GRACE_PERIODS } });
     await seconds(clock, 15);
     expect(logind.state.locks).toBe(1);
-    // The containers ignore signals, so they stop when their time is over.
+    // The containers ignore SIGTERM, so they stop only when their grace period is over.
     const create = (name: string, spec: Parameters<typeof boundPod>[1]) =>
       client.create(resources.pods, boundPod(name, spec), {});
     await create('plain', { terminationGracePeriodSeconds: 8 });

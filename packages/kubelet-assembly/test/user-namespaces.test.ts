@@ -9,7 +9,7 @@ const userNamespaces = { range: { firstId: K64, length: 2 * K64 }, maxPods: 2 };
 const start = (world: World, settings: Partial<AssemblySettings> = { userNamespaces }) =>
   startKubelet(world, [], undefined, [], {}, settings);
 
-/** Requests that the runtime received, by call. */
+/** Wraps a machine so that the requests which its runtime receives are recorded by call. */
 function watching(world: World) {
   const told: { sandboxes: unknown[]; containers: { options: unknown; mounts: readonly unknown[] }[] } = {
     sandboxes: [],

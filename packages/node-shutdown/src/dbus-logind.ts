@@ -13,11 +13,14 @@ import type { Logind, LogindSession } from './logind.ts';
 
 /** Dependencies of a {@link DbusLogind}. */
 export interface DbusLogindComponents {
-  /** Opens a stream to a socket; the stream emits `error` if that fails. `net.connect` of Node.js implements it. */
+  /**
+   * Opens a stream to a socket. If the socket cannot be opened, the stream emits `error`. `net.connect` of Node.js
+   * implements this function.
+   */
   readonly connect: (path: string) => ByteStream;
-  /** Default: the system clock. */
+  /** Clock of the timeouts. Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: no logging. */
+  /** Logger of the client. Default: no logging. */
   readonly logger?: Logger;
 }
 
@@ -40,7 +43,7 @@ const SYSTEMD = 'org.freedesktop.systemd1';
 const LOGIND_UNIT = 'systemd-logind.service';
 const SIGHUP = 1;
 const SIGNAL = 'PrepareForShutdown';
-/** Matches the signal from any sender, as in upstream. */
+/** D-Bus match rule for logind's shutdown signal. As in upstream, the signal may come from any sender. */
 const MATCH = `type='signal',path='${LOGIND_PATH}',interface='${LOGIND_MANAGER}',member='${SIGNAL}'`;
 
 /** Client of logind over the system bus (`pkg/kubelet/nodeshutdown/systemd/inhibit_linux.go`). */
@@ -59,7 +62,7 @@ export class DbusLogind implements Logind {
   async connect(signal: AbortSignal): Promise<LogindSession> {
     const { connect, clock, logger } = this.#components;
     const { userId, busPath } = this.#options;
-    // Only the latest value counts if several arrive before the reader takes one.
+    // If several values arrive before the reader takes one, only the latest is kept.
     const shutdowns = new CoalescingQueue<typeof SIGNAL, boolean>();
     const onSignal = (message: DbusMessage): void => {
       const [isShuttingDown] = message.body;

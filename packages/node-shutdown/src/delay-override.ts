@@ -8,7 +8,7 @@ const FILE = '99-kubelet.conf';
 /** File operations for the override file below /etc. */
 export type OverrideFiles = Pick<FileSystem, 'mkdir' | 'writeFileAtomic'>;
 
-/** Returns the logind configuration that allows this shutdown delay (logind.conf(5)). */
+/** Returns the content of a logind configuration file that allows the given shutdown delay (logind.conf(5)). */
 function delayOverride(delayMs: number): string {
   return `# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=${Math.round(delayMs / 1000)}\n`;
 }

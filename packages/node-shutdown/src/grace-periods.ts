@@ -1,19 +1,22 @@
-/** Grace period of the pods of one priority, and of those up to the next entry's priority. */
+/** Grace period of the pods whose priority is at least `priority`, and below the priority of the next entry. */
 export interface PriorityGracePeriod {
-  /** Lowest priority that the period applies to. */
+  /** Lowest priority to which the grace period applies. */
   readonly priority: number;
   readonly shutdownGracePeriodSeconds: number;
 }
 
 /** Settings of the kubelet configuration. */
 export interface ShutdownSettings {
-  /** Total shutdown grace period; with 0, the shutdown is not delayed. */
+  /** Total shutdown grace period. With 0, the shutdown is not delayed. */
   readonly shutdownGracePeriodMs: number;
-  /** Part of the total that is reserved for critical pods; at most the total. */
+  /** Part of the total grace period that is reserved for critical pods. Must not exceed the total. */
   readonly shutdownGracePeriodCriticalPodsMs: number;
-  /** Replaces the two other settings if it is not empty. */
+  /** Grace periods by pod priority. If not empty, the list replaces the two other settings. */
   readonly shutdownGracePeriodByPodPriority: readonly PriorityGracePeriod[];
-  /** Feature gate GracefulNodeShutdownBasedOnPodPriority; if off, the list is ignored. */
+  /**
+   * State of the feature gate GracefulNodeShutdownBasedOnPodPriority. If disabled, the list of grace periods by
+   * priority is ignored.
+   */
   readonly byPodPriority: boolean;
 }
 
@@ -23,9 +26,9 @@ const DEFAULT_PRIORITY = 0;
 const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 
 /**
- * Returns the grace periods by priority, lowest first; empty if the shutdown is not delayed (`newPodManager` of
- * `pkg/kubelet/nodeshutdown/nodeshutdown_manager.go`). As in upstream, the result is also empty if the critical part
- * exceeds the total; the configuration's validation rejects that earlier.
+ * Returns the grace periods by priority, lowest first. The result is empty if the shutdown is not delayed
+ * (`newPodManager` of `pkg/kubelet/nodeshutdown/nodeshutdown_manager.go`). As in upstream, the result is also empty if
+ * the critical part exceeds the total, which the configuration's validation rejects earlier.
  */
 export function gracePeriodsOf(settings: ShutdownSettings): readonly PriorityGracePeriod[] {
   const { shutdownGracePeriodMs, shutdownGracePeriodCriticalPodsMs, shutdownGracePeriodByPodPriority } = settings;
@@ -49,7 +52,7 @@ export function migrateSettings(totalMs: number, criticalMs: number): readonly P
   ];
 }
 
-/** Returns the total shutdown delay that all groups need. */
+/** Returns the total shutdown delay that all groups of pods need, in milliseconds. */
 export function periodRequestedMs(periods: readonly PriorityGracePeriod[]): number {
   return periods.reduce((sum, { shutdownGracePeriodSeconds }) => sum + shutdownGracePeriodSeconds, 0) * 1000;
 }

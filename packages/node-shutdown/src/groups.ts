@@ -1,7 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 import type { PriorityGracePeriod } from './grace-periods.ts';
 
-/** Pods that are terminated together. */
+/** A group of pods that are terminated together. */
 export interface ShutdownGroup extends PriorityGracePeriod {
   readonly pods: readonly Pod[];
 }

@@ -14,8 +14,8 @@ const FIRST_WAIT_MS = 100;
 const MAX_ATTEMPTS = 5;
 
 /**
- * Ensures that a shutdown can be delayed for `requestedMs`. If logind allows less, its configuration is changed and
- * reloaded, and the allowed delay is read again until it suffices: after 0.1 s, 0.2 s and so on, five times in all
+ * Ensures that a shutdown can be delayed for `requestedMs`. If logind allows less, logind's configuration is changed
+ * and reloaded. Then the allowed delay is read again until it suffices: after 0.1 s, 0.2 s and so on, five times in all
  * (`start` of upstream's `nodeshutdown_manager_linux.go`).
  * @throws NodeShutdownError `Logind`, `Override`, `InhibitDelay`; the signal's reason
  */

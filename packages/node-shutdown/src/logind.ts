@@ -2,7 +2,7 @@
 export interface InhibitorLock {
   /** Resolves when the lock is no longer held, because of {@link release} or because its holder has exited. */
   readonly ended: Promise<void>;
-  /** Releases the lock; repeated calls have no effect. */
+  /** Releases the lock. Further calls have no effect. */
   release(): Promise<void>;
 }
 
@@ -16,7 +16,7 @@ export interface Inhibitor {
 export interface LogindSession {
   /**
    * Yields true when a shutdown begins and false when it was cancelled. Only the latest unread value is kept. The
-   * iteration ends without an error when the session ends. For one reader.
+   * iteration ends without an error when the session ends. The iteration supports only one reader.
    */
   readonly shutdowns: AsyncIterable<boolean>;
   /**
@@ -39,6 +39,9 @@ export interface LogindSession {
  * org.freedesktop.login1(5)).
  */
 export interface Logind {
-  /** Connects and listens from then on. @throws NodeShutdownError `Logind`; the signal's reason */
+  /**
+   * Connects to logind. From then on, the session receives logind's signals. @throws NodeShutdownError `Logind`; the
+   * signal's reason
+   */
   connect(signal: AbortSignal): Promise<LogindSession>;
 }

@@ -32,7 +32,7 @@ export interface NodeShutdownComponents
 
 /** Options of a {@link NodeShutdownManager}. */
 export interface NodeShutdownOptions {
-  /** Object of the events about the machine. */
+  /** Object reference of the node, for events about the machine's shutdown. */
   readonly nodeRef: ObjectReference;
   /**
    * Grace periods, for example from `gracePeriodsOf`, in any order. If empty, the shutdown is neither watched nor
@@ -46,7 +46,7 @@ export interface NodeShutdownOptions {
   readonly stateDirectory?: string;
 }
 
-/** Result of admission; compatible with kubelet-core's handlers. */
+/** Result of the admission of a pod, compatible with the admit handlers of kubelet-core. */
 export type ShutdownAdmission =
   | { readonly admit: true }
   | { readonly admit: false; readonly reason: string; readonly message: string };
@@ -55,11 +55,11 @@ interface UnderWay extends Pick<LinkedAbort, 'abort'> {
   readonly done: Promise<void>;
 }
 
-/** Delay before reconnecting (upstream: `dbusReconnectPeriod`). */
+/** Delay before the connection to logind is opened again, in milliseconds (upstream: `dbusReconnectPeriod`). */
 const RECONNECT_MS = 1000;
 /**
- * Retry period if watching never succeeded: a machine without logind rarely gets one, but logind may have been slow
- * during boot.
+ * Retry period if watching has never succeeded, in milliseconds. A machine without logind rarely gets one, but logind
+ * may be slow during boot.
  */
 const BEGIN_AGAIN_MS = 60_000;
 const REFUSAL = {
@@ -82,12 +82,15 @@ export class NodeShutdownManager {
   readonly #times: ShutdownTimesRecord | undefined;
   #session: LogindSession | undefined;
   #lock: InhibitorLock | undefined;
-  /** A lock request in progress, which runs independently of logind's signals. */
+  /** Lock request in progress. The request runs independently of logind's signals. */
   #taking: UnderWay | undefined;
   #isShuttingDown = false;
   #underWay: UnderWay | undefined;
   #problem: string | undefined;
-  /** Whether a lock was ever held or a shutdown ever signalled: then a lost connection is retried quickly. */
+  /**
+   * Whether a lock was ever held or a shutdown was ever signalled. If so, a lost connection is reopened after a short
+   * delay.
+   */
   #everWatched = false;
   readonly #startOnce = new StartOnce('NodeShutdownManager');
 
@@ -122,14 +125,15 @@ export class NodeShutdownManager {
     return this.#isShuttingDown ? REFUSAL : { admit: true };
   }
 
-  /** Returns why the node is not ready: the shutdown, if one is in progress. */
+  /** Returns the reasons for which the node is not ready: one entry while a shutdown is in progress, otherwise none. */
   shutdownErrors(): readonly string[] {
     return this.#isShuttingDown ? ['node is shutting down'] : [];
   }
 
   /**
-   * Watches until `signal` is aborted. If watching cannot start, that is logged and the node continues without it, as
-   * in upstream; it is retried each minute, or each second if watching had succeeded before. Never rejects.
+   * Watches for shutdowns until `signal` is aborted. If watching cannot start, the failure is logged and the node
+   * continues without graceful shutdown, as in upstream. The start is retried each minute, or each second if watching
+   * had succeeded before. The promise never rejects.
    */
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
@@ -156,7 +160,7 @@ export class NodeShutdownManager {
     }
   }
 
-  /** Starts a session, or logs why that failed. @throws the signal's reason */
+  /** Starts a session with logind, or logs why that failed. @throws the signal's reason */
   async #connect(signal: AbortSignal): Promise<void> {
     this.#session = undefined;
     try {
@@ -167,7 +171,7 @@ export class NodeShutdownManager {
     }
   }
 
-  /** Logs a continuing problem once. */
+  /** Logs a problem, unless it is the same as the last logged one. */
   #failed(err: unknown): void {
     const problem = errorText(err);
     if (problem === this.#problem) return;
@@ -187,13 +191,13 @@ export class NodeShutdownManager {
   async #begin(signal: AbortSignal): Promise<void> {
     const { logind } = this.#components;
     const session = await logind.connect(signal);
-    // Stored before a lock is taken, because the loss of a lock closes the session.
+    // The session is stored before a lock is requested, because the loss of a lock closes the stored session.
     this.#session = session;
     try {
-      // The shutdown may have begun before the session listened.
+      // The shutdown may have begun before the session received signals.
       const isPreparing = await session.isPreparingForShutdown(signal);
       if (isPreparing !== this.#isShuttingDown) await this.#changed(isPreparing, signal);
-      // During a shutdown, logind grants no lock: the existing lock is held, or was released when all pods had
+      // During a shutdown, logind grants no lock. The existing lock is still held, or was released when all pods had
       // terminated.
       if (this.#isShuttingDown) this.#watches();
       else this.#takeLock(session, signal);
@@ -217,7 +221,7 @@ export class NodeShutdownManager {
         await this.#changed(isShuttingDown, signal);
         if (!isShuttingDown && this.#lock === undefined) this.#takeLock(session, signal);
       }
-      // If the lock failed, that was already logged.
+      // A failed lock request was already logged.
       if (!signal.aborted && this.#problem === undefined) {
         logger.error({}, 'Ended to watching the node for shutdown events');
       }
@@ -247,7 +251,7 @@ export class NodeShutdownManager {
       done: this.#acquire(session, link.signal)
         .catch(async (err: unknown) => {
           if (link.signal.aborted || (await this.#isRefusedForShutdown(session, link.signal))) return;
-          // Without a lock, the session is useless.
+          // Without a lock, the session cannot delay a shutdown, so it is closed.
           this.#failed(err);
           session.close();
         })
@@ -260,8 +264,8 @@ export class NodeShutdownManager {
   }
 
   /**
-   * Returns whether the lock was refused because a shutdown has begun; logind signals that first, so the session's
-   * reader handles it.
+   * Reports whether a lock was refused because a shutdown has begun. In that case, logind has signalled the shutdown
+   * first, so the session's reader handles it.
    */
   async #isRefusedForShutdown(session: LogindSession, signal: AbortSignal): Promise<boolean> {
     const isPreparing = await session.isPreparingForShutdown(signal).catch(() => false);
@@ -295,7 +299,7 @@ export class NodeShutdownManager {
     const { clock, logger, pods } = this.#components;
     logger.info({}, 'Shutdown manager processing shutdown event');
     const startMs = clock.now();
-    // Pods are terminated without waiting for the disk.
+    // The times are stored while the pods are terminated, because the termination must not wait for the disk.
     const begun = this.#times?.set({ startMs, endMs: undefined });
     try {
       await this.#terminator.terminate(pods.active(), cancelled, signal);
@@ -304,7 +308,7 @@ export class NodeShutdownManager {
     }
     await begun;
     await this.#times?.set({ startMs, endMs: clock.now() });
-    // After a cancellation, the lock is kept, because the next shutdown may begin before logind grants another.
+    // After a cancellation, the lock is kept, because the next shutdown may begin before logind grants another lock.
     if (cancelled.aborted && !signal.aborted) return;
     await this.#release();
     logger.info({}, 'Shutdown manager completed processing shutdown event, node will shutdown shortly');

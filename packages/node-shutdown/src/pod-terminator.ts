@@ -13,13 +13,16 @@ interface Components {
   readonly logger: Logger;
 }
 
-/** Period of checking volumes (`podAttachAndMountRetryInterval` of `pkg/kubelet/volumemanager`). */
+/**
+ * Interval at which volumes are checked, in milliseconds, as in upstream (`podAttachAndMountRetryInterval` of
+ * `pkg/kubelet/volumemanager`).
+ */
 const VOLUMES_LOOK_MS = 300;
 
 /**
- * Terminates pods group by group, lowest priority first. Each group is waited for until its pods have terminated and
- * their volumes are unmounted, so that higher-priority pods which are needed for that still run; but not longer than
- * the group's grace period.
+ * Terminates pods group by group, lowest priority first. The next group starts when all pods of a group have terminated
+ * and their volumes are unmounted, or when the group's grace period is over. Pods with a higher priority, which may be
+ * needed for the unmounting, still run meanwhile.
  */
 export class PodTerminator {
   readonly #components: Components;
@@ -64,7 +67,7 @@ export class PodTerminator {
     }
   }
 
-  /** The kill continues after the group's grace period. */
+  /** Kills a pod. The kill may continue after the group's grace period. */
   async #kill(pod: Pod, group: ShutdownGroup, signal: AbortSignal): Promise<void> {
     const { pods, logger } = this.#components;
     const seconds = gracePeriodSeconds(pod, group);

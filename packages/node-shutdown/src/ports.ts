@@ -2,14 +2,14 @@ import type { Pod, PodStatus } from '@node-agent/pod-spec';
 
 /** Parameters of a pod kill. */
 export interface ShutdownKill {
-  /** Applied to the pod's status while the pod terminates. */
+  /** Changes the pod's status. Applied while the pod terminates. */
   readonly statusFn: (status: PodStatus) => PodStatus;
   readonly gracePeriodSeconds: number;
 }
 
 /** Port to the node's pods. */
 export interface ShutdownPods {
-  /** Returns the pods that may have anything running. */
+  /** Returns the pods that may have running containers. */
   active(): readonly Pod[];
   /**
    * Kills a pod. Resolves when no container of the pod runs. Rejects if the containers take too long to stop; the kill
@@ -20,6 +20,6 @@ export interface ShutdownPods {
 
 /** Port to the volume manager. */
 export interface ShutdownVolumes {
-  /** Returns whether any volume of the pod is left. */
+  /** Returns whether the pod still has volumes on the node. */
   podVolumesExist(uid: string): Promise<boolean>;
 }

@@ -9,12 +9,15 @@ interface Components {
   readonly metrics: Metrics;
 }
 
-/** Timeout of file operations: a disk that hangs must neither prevent watching nor use up the shutdown's time. */
+/**
+ * Timeout of file operations in milliseconds. A disk that hangs must neither prevent watching nor use up the grace
+ * periods of a shutdown.
+ */
 const TIMEOUT_MS = 5_000;
 
 /**
- * Start and end time of the last shutdown, stored in a file and exposed as metrics, so that a restart does not reset
- * them.
+ * Start and end time of the last shutdown. The times are stored in a file, so that a restart does not reset the metrics
+ * that show them.
  */
 export class ShutdownTimesRecord {
   readonly #clock: Clock;
@@ -38,7 +41,7 @@ export class ShutdownTimesRecord {
     this.#show({ startMs: undefined, endMs: undefined });
   }
 
-  /** Loads the stored times into the metrics; a failure is logged. */
+  /** Loads the stored times and shows them in the metrics. A failure is logged. */
   async load(): Promise<void> {
     try {
       this.#show(await withTimeout(this.#clock, TIMEOUT_MS, () => this.#file.load()));
@@ -47,7 +50,7 @@ export class ShutdownTimesRecord {
     }
   }
 
-  /** Sets the metrics and stores the times; a failure is logged. */
+  /** Shows the times in the metrics and stores them in the file. A failure is logged. */
   async set(times: ShutdownTimes): Promise<void> {
     this.#show(times);
     try {

@@ -1,6 +1,9 @@
 import { type FileSystem, isMissing, readFileBounded } from '@node-agent/host';
 
-/** Times at which the last shutdown began and ended, in ms since the epoch; `undefined` if not yet. */
+/**
+ * Times at which the last shutdown began and ended, in ms since the epoch. `undefined` if the shutdown has not begun or
+ * not ended.
+ */
 export interface ShutdownTimes {
   readonly startMs: number | undefined;
   readonly endMs: number | undefined;
@@ -9,13 +12,15 @@ export interface ShutdownTimes {
 /** File operations of the state file. */
 export type StateFiles = Pick<FileSystem, 'open' | 'writeFileAtomic'>;
 
-/** Name of the file (upstream: `localStorageStateFile`). */
+/** Name of the state file, as in upstream (`localStorageStateFile`). */
 const NAME = 'graceful_node_shutdown_state';
-/** Go's encoding of an unset time. */
+/** Go's JSON encoding of an unset time. */
 const NO_TIME = '0001-01-01T00:00:00Z';
 const MAX_BYTES = 4096;
 
-/** The times of the last shutdown, in the kubelet's root directory (`pkg/kubelet/nodeshutdown/storage.go`). */
+/**
+ * File with the times of the last shutdown, in the kubelet's root directory (`pkg/kubelet/nodeshutdown/storage.go`).
+ */
 export class StateFile {
   readonly #fs: StateFiles;
   readonly #path: string;
@@ -32,8 +37,8 @@ export class StateFile {
   }
 
   /**
-   * Loads the times; none if nothing was stored, or `null`, as Go reads it. @throws the file system's error;
-   * SyntaxError, naming the file, if the content is invalid
+   * Loads the times. There are none if no file exists, or if the file contains `null`, which Go reads in the same way.
+   * @throws the file system's error; SyntaxError, naming the file, if the content is invalid
    */
   async load(): Promise<ShutdownTimes> {
     let text: string;

@@ -6,12 +6,12 @@ import type { Inhibitor, InhibitorLock } from './logind.ts';
 
 const TIMEOUT_MS = 25_000;
 const MAX_STDERR = 4096;
-/** Line that `cat` echoes when the lock is held; other output does not prove that. */
+/** Line that `cat` echoes when the lock is held. Other output does not prove that the lock is held. */
 const HELD = 'the lock is held\n';
 
 /** Options of a {@link SystemdInhibit}. */
 export interface SystemdInhibitOptions {
-  /** Program, searched on PATH unless it is a path. Default: `systemd-inhibit`. */
+  /** Program to run. A name without a path is searched on PATH. Default: `systemd-inhibit`. */
   readonly command?: string;
   /** Holder of the lock, as shown by logind (`systemd-inhibit --list`). Default: `kubelet`. */
   readonly who?: string;
@@ -22,7 +22,7 @@ export interface SystemdInhibitOptions {
 /**
  * Takes locks with `systemd-inhibit`. logind passes a lock as a file descriptor over a unix socket, which Node.js
  * cannot receive, but a child process can. The child runs `cat`, which echoes a line when the lock is held, and exits
- * when its input closes: no lock outlives the process that took it, however that process exits.
+ * when its input closes. Therefore no lock outlives the process that took it, however that process exits.
  */
 export class SystemdInhibit implements Inhibitor {
   readonly #clock: Clock;
@@ -78,7 +78,7 @@ class ChildLock implements InhibitorLock {
       echoed = `${echoed}${bytes}`.slice(-HELD.length);
       if (echoed === HELD) held.resolve();
     });
-    // The child may already have exited, which its exit event reports.
+    // The child may already have exited. Its exit event reports that, so the write error is ignored.
     stdin?.on('error', () => undefined);
     stdin?.write(HELD);
     child.once('error', (err) => {
@@ -86,7 +86,7 @@ class ChildLock implements InhibitorLock {
       ended.resolve();
     });
     child.once('exit', () => ended.resolve());
-    // All output has been received at that point.
+    // At the event `close`, all output of the child has been received.
     child.once('close', (code, endedBy) => {
       held.reject(new Error(said.trim() || `systemd-inhibit exited with ${endedBy ?? code}`));
     });

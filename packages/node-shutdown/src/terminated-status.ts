@@ -25,7 +25,10 @@ export function terminatedStatus(pod: Pod): (status: PodStatus) => PodStatus {
   });
 }
 
-/** Replaces the condition of the same type; the transition time is kept if the condition's status is unchanged. */
+/**
+ * Returns the conditions with the condition of the same type replaced. The transition time is kept if the condition's
+ * status is unchanged.
+ */
 function withCondition(conditions: readonly PodCondition[], condition: PodCondition): PodCondition[] {
   const before = conditions.find(({ type }) => type === condition.type);
   if (before === undefined) return [...conditions, condition];

@@ -19,7 +19,7 @@ describe('logind over D-Bus', () => {
   let peer: FakePeer;
   let log: ReturnType<typeof captureLogger>;
   let paths: string[];
-  /** The replies, by method name. */
+  /** Replies of the fake bus, by method name. */
   let answers: Map<string, Answer>;
   const { signal } = new AbortController();
 
@@ -121,7 +121,7 @@ describe('logind over D-Bus', () => {
     expect(calls().at(-1)?.body).toEqual([MANAGER, 'PreparingForShutdown']);
   });
 
-  test("requests a reload of logind's configuration in systemd's way", async () => {
+  test("requests a reload of logind's configuration by sending SIGHUP to logind's unit through systemd", async () => {
     const session = await connect();
     await session.reloadConfiguration(signal);
     expect(calls().at(-1)).toEqual({

@@ -44,7 +44,7 @@ describe('before a shutdown', () => {
     world.delayMs = 5_000;
     await world.start(PERIODS);
     expect(await world.text(OVERRIDE)).toBe('# Kubelet logind override\n[Login]\nInhibitDelayMaxSec=21\n');
-    // The delay is read after 0, 100, 300, 700 and 1500 ms.
+    // The allowed delay is read after 0, 100, 300, 700 and 1500 ms.
     await world.clock.advance(1_499);
     expect(world.locks.size).toBe(0);
     await world.clock.advance(1);
@@ -72,20 +72,23 @@ describe('before a shutdown', () => {
       { lockProblem: 'failed creating systemd inhibitor: Access denied' },
       'failed creating systemd inhibitor: Access denied',
     ],
-  ])('if the watch cannot start, then the node runs without graceful shutdown: %j', async (problem, message) => {
-    Object.assign(world, problem);
-    await world.start(PERIODS);
-    await world.clock.advance(180_000);
-    expect(world.errors()).toEqual([`Failed to start node shutdown manager: ${message}`]);
-    expect(world.sessions.every(({ closed }) => closed)).toBe(true);
-    world.logindProblem = undefined;
-    world.lockProblem = undefined;
-    await world.clock.advance(59_000);
-    expect(world.locks.size).toBe(0);
-    await world.clock.advance(1_000);
-    expect(world.locks.size).toBe(1);
-    await world.stop();
-  });
+  ])(
+    'if the watch cannot start because of %j, the node runs without graceful shutdown and retries each minute',
+    async (problem, message) => {
+      Object.assign(world, problem);
+      await world.start(PERIODS);
+      await world.clock.advance(180_000);
+      expect(world.errors()).toEqual([`Failed to start node shutdown manager: ${message}`]);
+      expect(world.sessions.every(({ closed }) => closed)).toBe(true);
+      world.logindProblem = undefined;
+      world.lockProblem = undefined;
+      await world.clock.advance(59_000);
+      expect(world.locks.size).toBe(0);
+      await world.clock.advance(1_000);
+      expect(world.locks.size).toBe(1);
+      await world.stop();
+    },
+  );
 
   test("reports that logind's configuration cannot be written", async () => {
     world.delayMs = 5_000;
@@ -516,7 +519,7 @@ describe('loss of the D-Bus connection', () => {
   });
 
   test.each([true, false])(
-    'N9: a shutdown that starts while the first lock is requested terminates pods immediately: %s',
+    'N9: a shutdown that starts while the first lock is requested terminates pods immediately (the request hangs: %s)',
     async (hangs) => {
       world.active = [podOf('a', 0, 3)];
       if (hangs) world.lockHangs = true;

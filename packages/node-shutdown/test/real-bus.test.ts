@@ -9,7 +9,7 @@ import { DbusLogind } from '../src/index.ts';
 
 const isThere = ['dbus-daemon', 'dbus-send'].every((command) => spawnSync(command, ['--version']).error === undefined);
 
-/** A private bus; the test process acts as logind, as in upstream's tests. */
+/** The tests use a private bus on which the test process acts as logind, as upstream's tests do. */
 describe.skipIf(!isThere)('node shutdown over the reference D-Bus implementation', () => {
   const { signal } = new AbortController();
   let directory: string;

@@ -28,7 +28,7 @@ describe('shutdownGracePeriod is for all pods, and its last part for critical po
     [0, 0, []],
     [1_000, 100_000, []],
     [1_000, -1, []],
-  ])('a grace period of %d ms reserves %d ms for critical pods', (totalMs, criticalMs, want) => {
+  ])('a total grace period of %d ms with %d ms for critical pods gives the periods %j', (totalMs, criticalMs, want) => {
     expect(migrateSettings(totalMs, criticalMs)).toEqual(want);
   });
 });
@@ -140,7 +140,7 @@ describe('the status of a pod that the shutdown terminates', () => {
     observedGeneration: 3,
   };
 
-  test.each(['Running', 'Pending', 'Failed'] as const)('the pod status is Failed if the pod was %s', (phase) => {
+  test.each(['Running', 'Pending', 'Failed'] as const)('the phase becomes Failed if the pod was %s', (phase) => {
     expect(terminatedStatus(podOf('a'))({ phase } as PodStatus)).toEqual({
       ...{ phase: 'Failed', reason: 'Terminated', message },
       conditions: [condition],

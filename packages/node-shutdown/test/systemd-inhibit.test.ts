@@ -8,7 +8,7 @@ import { FakeClock } from '@node-agent/async/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SystemdInhibit } from '../src/index.ts';
 
-/** A replacement of systemd-inhibit that prints its arguments and its process id. */
+/** The tests run a replacement of systemd-inhibit that writes its arguments and its process ID to files. */
 describe('an inhibitor lock held by a child process', () => {
   const never = new AbortController().signal;
   let directory: string;
@@ -19,7 +19,7 @@ describe('an inhibitor lock held by a child process', () => {
     await chmod(command, 0o755);
   };
   const pid = async (): Promise<number> => Number(await readFile(join(directory, 'pid'), 'utf8'));
-  /** A zombie, whose parent has not waited for it, does not count as running. */
+  /** Reports whether a process runs. A zombie, whose parent has not waited for it, does not count as running. */
   const runs = (id: number): boolean =>
     existsSync(`/proc/${id}`) && !/^State:\s+Z/m.test(spawnSync('cat', [`/proc/${id}/status`]).stdout.toString());
 
@@ -82,7 +82,7 @@ describe('an inhibitor lock held by a child process', () => {
     await lock.release();
   });
 
-  test('ends with an error if the child exits right after taking the lock or prints without end', async () => {
+  test('a lock ends if its child exits right after taking it, and is not granted if the child prints without end', async () => {
     await program('head -n 1', 'exit 0');
     const gone = await new SystemdInhibit({}, { command }).acquire(never).catch((err: unknown) => err);
     if (!(gone instanceof Error)) await (gone as { ended: Promise<void> }).ended;

@@ -16,7 +16,7 @@ import {
 
 export const NODE = { kind: 'Node', name: 'n1' } as const;
 
-/** logind with its locks, and the pods of a node, in memory. */
+/** An in-memory logind with its locks, and the pods of a node. */
 export class World {
   readonly clock: FakeClock = new FakeClock();
   readonly fs: MemoryFileSystem = new MemoryFileSystem();
@@ -24,10 +24,10 @@ export class World {
   readonly recorder: MemoryEventRecorder = new MemoryEventRecorder(() => this.clock.now());
   readonly log: ReturnType<typeof captureLogger> = captureLogger();
   readonly ending: AbortController = new AbortController();
-  /** The events, with the seconds at which they happened. */
+  /** Events in their order, with the seconds at which they happened. */
   readonly story: string[] = [];
   active: Pod[] = [];
-  /** The seconds that pods take to terminate, by pod name. If absent, a pod uses its whole grace period. */
+  /** Seconds that a pod takes to terminate, by pod name. A pod without an entry uses its whole grace period. */
   readonly ends: Map<string, number> = new Map();
   /** Names of pods whose volumes are never unmounted. */
   readonly mounted: Set<string> = new Set();
@@ -39,11 +39,11 @@ export class World {
   preparing = false;
   logindProblem: string | undefined;
   lockProblem: string | undefined;
-  /** Whether lock requests stay unanswered. */
+  /** Whether lock requests get no answer. */
   lockHangs = false;
   /** Called at each lock request. */
   beforeLock: () => void = () => undefined;
-  /** How many of the next locks are lost as soon as they are given. */
+  /** Number of the next locks that are lost as soon as they are granted. */
   lostLocks = 0;
   sessions: Channel<boolean>[] = [];
   readonly locks: Set<() => void> = new Set();
@@ -80,7 +80,7 @@ export class World {
     return manager;
   }
 
-  /** Stops the kubelet as its caller does. */
+  /** Stops the manager and waits until it has stopped. */
   async stop(): Promise<void> {
     this.ending.abort(new Error('stopped'));
     await this.#started;
@@ -119,7 +119,7 @@ export class World {
             if (!this.follows) return;
             const path = '/etc/systemd/logind.conf.d/99-kubelet.conf';
             const text = await this.text(path);
-            // logind gets a signal and reloads later.
+            // logind reloads its configuration some time after the request.
             void sleep(this.clock, 1_200).then(() => {
               this.delayMs = Number(/^InhibitDelayMaxSec=(\d+)$/m.exec(text)?.[1]) * 1000;
             });

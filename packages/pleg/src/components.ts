@@ -8,40 +8,43 @@ export interface PlegComponents {
   readonly runtime: PlegRuntime;
   /** The pod cache. `Pleg` must be its only writer. */
   readonly cache: Pick<PodCache, keyof PodCache>;
-  /** Default: the system clock. */
+  /** Clock of timers and observation times. Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: the system's random source. */
+  /** Random source of the jitter. Default: the system's random source. */
   readonly random?: Random;
-  /** Default: no logging. */
+  /** Logger of the PLEG. Default: no logging. */
   readonly logger?: Logger;
-  /** Default: no metrics. */
+  /** Registry of the PLEG's metrics. Default: no metrics. */
   readonly metrics?: Metrics;
-  /** Called when a trusted stream of events was lost: the runtime may have gone. Default: not reported. */
+  /**
+   * Called when an event stream that PLEG relied on was lost, because the runtime may have stopped. Default: not
+   * reported.
+   */
   readonly onStreamLost?: () => void;
 }
 
 /** Settings of `Pleg`. */
 export interface PlegOptions {
   /**
-   * Time from the end of one list of all pods to the start of the next while the runtime's event stream is not trusted.
-   * Default: 1,000.
+   * Time from the end of one list of all pods to the start of the next list, in milliseconds. Applies while PLEG does
+   * not rely on the runtime's event stream. Default: 1,000.
    */
   readonly relistPeriodMs?: number;
   /**
-   * Time from the end of one list of all pods to the start of the next while the event stream is trusted; the lists
-   * then only repair missed events. Default: 300,000.
+   * Time from the end of one list of all pods to the start of the next list, in milliseconds. Applies while PLEG relies
+   * on the event stream, so that lists only repair missed events. Default: 300,000.
    */
   readonly repairPeriodMs?: number;
   /**
-   * Time that the runtime may be silent after the next list was due before `healthy()` reports an error. Default:
-   * 180,000.
+   * Time without a response of the runtime, after the next list was due, before `healthy()` reports an error. In
+   * milliseconds. Default: 180,000.
    */
   readonly relistThresholdMs?: number;
   /**
-   * Delay between an event that a container or sandbox was created, started or deleted and the read of its pod, unless
-   * the pod is read earlier. After it has started a pod's containers, the kubelet calls `hint`, which reads the pod
-   * earlier. For events that a container or sandbox stopped, the pod is read without delay. Default: 1,000, the longest
-   * delay that upstream has.
+   * Delay between an event that a container or sandbox was created, started or deleted and the read of its pod, in
+   * milliseconds. The pod may be read earlier for another reason: after it has started a pod's containers, the kubelet
+   * calls `hint`. After an event that a container or sandbox stopped, the pod is read without delay. Default: 1,000,
+   * the longest delay in upstream.
    */
   readonly settleMs?: number;
   /** Maximum number of pods that are read concurrently. Default: 10. */

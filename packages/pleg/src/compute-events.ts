@@ -63,7 +63,7 @@ function eventTypes(before: State, after: State): readonly PodLifecycleEventType
     case 'created':
       return before === 'unknown' || before === 'created' ? [] : ['ContainerChanged'];
     case 'nonExistent':
-      // ContainerDied has already been sent for an exited container.
+      // For an exited container, ContainerDied was already sent. A created container never ran.
       return before === 'exited' || before === 'created' ? ['ContainerRemoved'] : ['ContainerDied', 'ContainerRemoved'];
   }
 }

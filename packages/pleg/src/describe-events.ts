@@ -2,11 +2,11 @@ import type { RuntimePodStatus } from '@node-agent/pod-spec';
 import type { PodLifecycleEvent } from './types.ts';
 
 /**
- * Adds data to events that a reader cannot find in the cache. These are the pod's name and namespace, which leave the
- * cache with the pod. For a container that was removed before its exit was read, the last status that was read is
- * added, too.
- * @param before the cached status before these events; `undefined` if the pod is new
- * @param after the cached status now; `undefined` if the pod is gone
+ * Adds to events the data that a reader cannot find in the cache. The pod's name and namespace are added, because they
+ * leave the cache with the pod. If a container was removed before its exit was read, the container's last status is
+ * added too.
+ * @param before the cached status before these events; `undefined` if the pod was not cached
+ * @param after the cached status now; `undefined` if the runtime no longer has the pod
  */
 export function describeEvents(
   events: readonly PodLifecycleEvent[],

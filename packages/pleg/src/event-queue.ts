@@ -3,9 +3,8 @@ import { mergeEvents } from './compute-events.ts';
 import type { PodLifecycleEvent } from './types.ts';
 
 /**
- * Queue of events for one reader, grouped by pod in the order in which the pods first had an event. The queue never
- * drops an event, however slow the reader is. If the same event is pushed again before delivery, the event is delivered
- * once.
+ * Queue of events for one reader, grouped by pod, in the order of each pod's first event. The queue never drops an
+ * event, however slow the reader is. If the same event is pushed again before delivery, the event is delivered once.
  */
 export class EventQueue implements AsyncIterable<PodLifecycleEvent> {
   readonly #pods = new CoalescingQueue<string, readonly PodLifecycleEvent[]>(mergeEvents);
@@ -19,7 +18,7 @@ export class EventQueue implements AsyncIterable<PodLifecycleEvent> {
     return this.#pods.size;
   }
 
-  /** Closes the queue; events that are already queued are still delivered. */
+  /** Closes the queue. Events that are already queued are still delivered. */
   close(): void {
     this.#pods.close();
   }

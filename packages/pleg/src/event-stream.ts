@@ -15,7 +15,7 @@ export interface EventStreamComponents {
   readonly logger: Logger;
   readonly metrics: PlegMetrics;
   readonly onEvent: (event: PlegRuntimeEvent) => void;
-  /** Called when the stream was lost: from then on, events may be missing. */
+  /** Called when the stream was lost. From then on, events may be missing. */
   readonly onLost: () => void;
 }
 
@@ -28,8 +28,8 @@ export class EventStream {
   #openSinceMs: number | undefined;
 
   /**
-   * @param unimplementedRetryMs retry period for a runtime that does not implement events; the runtime may be replaced
-   * by one that does
+   * @param unimplementedRetryMs retry period if the runtime does not implement events, because the runtime may be
+   * replaced by one that does
    */
   constructor(components: EventStreamComponents, unimplementedRetryMs: number) {
     this.#components = components;
@@ -45,7 +45,7 @@ export class EventStream {
   }
 
   /**
-   * Monotonic time at which the open stream was requested; `undefined` if no stream is open. The runtime sends no
+   * Monotonic time at which the open stream was requested. `undefined` if no stream is open. The runtime sends no
    * acknowledgement before the first event, so an open stream does not prove that the runtime has received the request.
    */
   get openSinceMs(): number | undefined {
@@ -93,7 +93,7 @@ export class EventStream {
       .containerEvents?.(signal)
       [Symbol.asyncIterator]();
     for (;;) {
-      // `for await` is not used: a stream that ignores the signal must not delay shutdown.
+      // `for await` is not used, because a stream that ignores the signal must not delay the shutdown.
       const next = events && (await abortable(events.next(), signal));
       if (next === undefined || next.done) return;
       const { createdAtMs } = next.value;

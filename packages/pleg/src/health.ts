@@ -1,15 +1,15 @@
 /** Input of {@link plegHealth}. */
 export interface PlegActivity {
-  /** Monotonic time at which the runtime last answered; `undefined` if it never has. */
+  /** Monotonic time at which the runtime last responded. `undefined` if the runtime has never responded. */
   readonly activeAtMs: number | undefined;
   readonly nowMs: number;
-  /** Maximum silence of the runtime, in milliseconds. */
+  /** Maximum time without a response of the runtime, in milliseconds. */
   readonly thresholdMs: number;
 }
 
 /**
- * Returns `undefined` if the PLEG is healthy, else the reason in upstream's wording (`pkg/kubelet/pleg/generic.go`:
- * `Healthy`).
+ * Returns why the PLEG is unhealthy, in upstream's wording (`pkg/kubelet/pleg/generic.go`: `Healthy`). Returns
+ * `undefined` if the PLEG is healthy.
  */
 export function plegHealth({ activeAtMs, nowMs, thresholdMs }: PlegActivity): string | undefined {
   if (activeAtMs === undefined) return 'pleg has yet to be successful';

@@ -14,7 +14,9 @@ export interface LooksComponents {
   readonly random: Random;
   /** Reads one pod from the runtime. Returns whether the read succeeded. Throws only the signal's reason. */
   readonly look: (uid: string, signal: AbortSignal) => Promise<boolean>;
-  /** Monotonic time that must have passed before the pod's read may start; until then the read is postponed. */
+  /**
+   * Returns the monotonic time before which a read of the pod must not start, or `undefined` if the read may start now.
+   */
   readonly notBefore: (uid: string) => number | undefined;
   /** Called when no further read of the pod is pending. */
   readonly settled: (uid: string) => void;
@@ -22,13 +24,11 @@ export interface LooksComponents {
 
 interface Look {
   state: 'waiting' | 'running';
-  /**
-   * Whether another read was requested while a read runs; the running read may miss the change that caused the request.
-   */
+  /** Whether another read was requested during the running read, which may miss the change that caused the request. */
   again: boolean;
   failures: number;
   timer: Timer | undefined;
-  /** Monotonic time at which the timer fires. */
+  /** Monotonic time at which the pending read is due. */
   dueMs: number;
 }
 
@@ -59,7 +59,7 @@ export class Looks {
     return this.#looks.get(uid)?.state === 'running';
   }
 
-  /** Requests a read that starts after this call. Requests made before {@link start} are kept. */
+  /** Requests a read that starts after this call. Requests before {@link start} are served after the start. */
   request(uid: string): void {
     const look = this.#lookOf(uid);
     if (look.state === 'running') look.again = true;
@@ -67,8 +67,8 @@ export class Looks {
   }
 
   /**
-   * Requests a read as {@link request} does, but starts it in the next turn of the event loop, so that a burst of
-   * requests causes one read.
+   * Requests a read like {@link request}, but the read starts only in the next turn of the event loop, so that a burst
+   * of requests causes one read.
    */
   requestSoon(uid: string): void {
     const look = this.#lookOf(uid);
@@ -76,7 +76,7 @@ export class Looks {
     else if (this.#signal !== undefined && look.dueMs > this.#components.clock.monotonic()) this.#beginIn(uid, look, 0);
   }
 
-  /** Retries all failed reads now, without waiting for their back-off. */
+  /** Starts the retries of all failed reads now, without waiting for their back-off. */
   retryNow(): void {
     for (const [uid, look] of [...this.#looks]) if (look.failures > 0) this.#begin(uid);
   }
@@ -87,7 +87,7 @@ export class Looks {
     for (const uid of [...this.#looks.keys()]) this.#begin(uid);
   }
 
-  /** Waits for running reads after the signal was aborted, and drops pending ones. */
+  /** Waits for running reads after the signal was aborted. Pending reads are dropped. */
   async stopped(): Promise<void> {
     for (const look of this.#looks.values()) look.timer?.cancel();
     this.#looks.clear();

@@ -57,16 +57,16 @@ export function createPlegMetrics(metrics: Metrics): PlegMetrics {
 const STATES: readonly RuntimeContainerState[] = ['created', 'running', 'exited', 'unknown'];
 
 /**
- * Gauges of running pods and containers. An update of one pod costs the same however many pods there are (K5); only
- * changed gauges are set.
+ * Gauges of running pods and containers. The cost of updating one pod does not depend on the number of pods (K5). Only
+ * gauges whose values changed are set.
  */
 export class RunningCounts {
   readonly #metrics: PlegMetrics;
-  /** Counted state of each pod. */
+  /** Snapshot with which each pod was counted, by pod UID. */
   readonly #counted = new Map<string, PodSnapshot>();
   #runningPods = 0;
   readonly #containers: Record<RuntimeContainerState, number> = { created: 0, running: 0, exited: 0, unknown: 0 };
-  /** Values of the gauges. */
+  /** Last value of the gauge of running pods. `undefined` before the first count. */
   #shownPods: number | undefined;
   readonly #shownContainers = new Map<RuntimeContainerState, number>();
 
@@ -74,7 +74,7 @@ export class RunningCounts {
     this.#metrics = metrics;
   }
 
-  /** Counts these pods and no others. */
+  /** Counts the given pods, and drops all other pods. */
   set(pods: Iterable<readonly [uid: string, snapshot: PodSnapshot]>): void {
     for (const pod of this.#counted.values()) this.#count(pod, -1);
     this.#counted.clear();
@@ -85,7 +85,7 @@ export class RunningCounts {
     this.#show();
   }
 
-  /** Counts the new state of one pod. @param pod `undefined` if the pod is gone */
+  /** Counts the new state of one pod. @param pod `undefined` if the runtime no longer has the pod */
   update(uid: string, pod: PodSnapshot | undefined): void {
     const before = this.#counted.get(uid);
     if (before !== undefined) this.#count(before, -1);

@@ -38,17 +38,20 @@ export class Pleg implements AsyncDisposable {
   readonly #failed = new Set<string>();
   /** Logical clock: incremented at each start and end of a read or list. */
   #count = 0;
-  /** Whether the event stream has been open long enough to be trusted. If trusted, lists only repair missed events. */
+  /**
+   * Whether PLEG relies on the event stream, because the stream has been open long enough. If so, lists only repair
+   * missed events.
+   */
   #relying = false;
   #lastRelistOk = false;
   /**
-   * Whether reading a pod's status has failed since the last list. The runtime may be failing, so the absence of events
-   * does not mean that nothing changed.
+   * Whether reading a pod's status has failed since the last list. After a failure, the absence of events does not
+   * prove that nothing changed, because the runtime may be failing.
    */
   #suspicious = false;
   #lastRelistMs: number | undefined;
   #activeAtMs: number | undefined;
-  /** Ends the pause between two lists. */
+  /** Ends the wait between two lists. */
   #poke: () => void = () => {};
   #relistDue = true;
   #stop: AbortController | undefined;
@@ -142,7 +145,9 @@ export class Pleg implements AsyncDisposable {
     this.#looks.requestSoon(uid);
   }
 
-  /** Returns `undefined` if the runtime answers, else the reason in upstream's wording. */
+  /**
+   * Returns why the runtime counts as unresponsive, in upstream's wording. Returns `undefined` if the runtime responds.
+   */
   healthy(): string | undefined {
     const { relistThresholdMs } = this.#options;
     const thresholdMs = this.#relying ? this.#options.repairPeriodMs + relistThresholdMs : relistThresholdMs;
@@ -150,7 +155,7 @@ export class Pleg implements AsyncDisposable {
   }
 
   /**
-   * Watches the runtime until `signal` is aborted; resolves when all reads have finished.
+   * Watches the runtime until `signal` is aborted. Resolves when all reads have finished.
    * @throws PlegError `AlreadyStarted` if the PLEG was started before
    */
   async start(signal: AbortSignal): Promise<void> {
@@ -207,7 +212,7 @@ export class Pleg implements AsyncDisposable {
     return atRest ? this.#options.repairPeriodMs : this.#options.relistPeriodMs;
   }
 
-  /** Waits for `ms`, or until a change shortens the relist period. */
+  /** Waits for `ms`, or until {@link #poke} is called because the next list is due earlier. */
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const poked = new AbortController();
     const end = (): void => poked.abort();
@@ -244,7 +249,7 @@ export class Pleg implements AsyncDisposable {
     this.#compare(pods, beganAt, startMs);
     cache.updateTime(startMs, this.#looks.pending);
     this.#running.set(this.#snapshots());
-    // The runtime has recovered: failed reads need not wait for their back-off.
+    // The runtime has recovered, so failed reads are retried without waiting for their back-off.
     if (!wasOk) this.#looks.retryNow();
     const openSinceMs = this.#stream.openSinceMs;
     if (!this.#relying && openSinceMs !== undefined && startMs >= openSinceMs + this.#options.relistPeriodMs) {
@@ -256,7 +261,7 @@ export class Pleg implements AsyncDisposable {
     }
   }
 
-  /** Compares a list with the known pods and requests a read of each pod that differs. */
+  /** Compares a list with the known pods. Requests a read of each pod that differs. */
   #compare(pods: readonly RuntimePod[], beganAt: number, startMs: number): void {
     const endedAt = ++this.#count;
     const listed = new Map(pods.map((pod) => [pod.uid, pod]));
@@ -313,8 +318,8 @@ export class Pleg implements AsyncDisposable {
     };
     const next = observe(this.#records.get(uid), seen);
     if (next === undefined) {
-      // A list that ended during this read showed a different state. This read may be older: its status is stored in
-      // the cache, but no events are derived from it.
+      // A list that ended during this read showed a different state, and this read may be older. Therefore the status
+      // is only stored in the cache, and no events are derived from it.
       this.#looks.request(uid);
       if (!isGone(seen.snapshot)) this.#remember(status, startMs);
       return true;
@@ -335,7 +340,7 @@ export class Pleg implements AsyncDisposable {
       this.#remember(status, startMs);
       this.#records.set(uid, { ...record, events: [] });
     }
-    // ContainerChanged has no consumer; upstream does not send it either.
+    // ContainerChanged is not delivered, because no reader uses it. Upstream does not deliver it either.
     const events = record.events.filter((event) => event.type !== 'ContainerChanged');
     const recovered = this.#failed.delete(uid);
     if (recovered && record.events.length === 0) events.push({ podUid: uid, type: 'PodSync' });
@@ -367,7 +372,8 @@ export class Pleg implements AsyncDisposable {
 
   #onStreamLost(nowMs: number): void {
     if (!this.#relying) return;
-    // Until now, the open stream proved that the runtime was alive. From now on, lists must prove that.
+    // While PLEG relied on the stream, the open stream proved that the runtime responds. From now on, lists must prove
+    // that.
     this.#relying = false;
     this.#sawActive(nowMs);
     this.#relistDue = true;
@@ -375,7 +381,7 @@ export class Pleg implements AsyncDisposable {
     this.#components.onStreamLost?.();
   }
 
-  /** Records that the runtime answered at this monotonic time. An older time than the recorded one is ignored. */
+  /** Records that the runtime responded at a monotonic time. Earlier times than the recorded one are ignored. */
   #sawActive(atMs: number): void {
     if (this.#activeAtMs !== undefined && this.#activeAtMs >= atMs) return;
     this.#activeAtMs = atMs;

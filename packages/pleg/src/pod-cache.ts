@@ -3,11 +3,11 @@ import { UidsByName } from './uids-by-name.ts';
 
 /** Cached runtime status of one pod. */
 export interface PodCacheEntry {
-  /** Last status that was read; empty if no read has ever succeeded. */
+  /** Last status that was read successfully. The status is empty if no read has ever succeeded. */
   readonly status: RuntimePodStatus;
-  /** Error of the newest read. If present, `status` is older than this error. */
+  /** Error of the newest read. If present, `status` is from an earlier read. */
   readonly error?: Error;
-  /** Monotonic time at which the read began. */
+  /** Monotonic time at which the newest read began. */
   readonly observedAtMs: number;
 }
 
@@ -27,37 +27,37 @@ export class PodCache {
   readonly #entries = new Map<string, PodCacheEntry>();
   readonly #entryNames = new UidsByName();
   readonly #waiters = new Map<string, Set<Waiter>>();
-  /** Pods of the last list that have not been read since; `undefined` before the first list. */
+  /** Entries of the pods in the last list that have not been read since. `undefined` before the first list. */
   #listed: Map<string, RuntimePod> | undefined;
-  /** Names of the pods of the last list, including those that have been read since. */
+  /** UIDs of the pods in the last list by name, including pods that have been read since. */
   #listedNames = new UidsByName();
   #timeMs: number | undefined;
   #changed = new Set<string>();
   #wanted: ((uid: string) => void) | undefined;
 
-  /** Returns the cached status of a pod; `undefined` if the runtime was never seen to have the pod. */
+  /** Returns the cached status of a pod, or `undefined` if the runtime was never seen to have the pod. */
   get(uid: string): PodCacheEntry | undefined {
     return this.#entries.get(uid);
   }
 
   /**
-   * Returns whether the runtime has been queried for the pod. If so, and {@link get} returns `undefined`, the runtime
-   * does not have the pod.
+   * Returns whether the runtime has been queried for the pod. If so, and {@link get} returns `undefined`, then the
+   * runtime does not have the pod.
    */
   hasSeen(uid: string): boolean {
     return this.#freshness(uid) > Number.NEGATIVE_INFINITY;
   }
 
   /**
-   * Returns a status of the pod that is newer than `minTimeMs` (monotonic clock); an empty status if the runtime does
-   * not have the pod. If the cache has nothing so new, a read is requested and awaited.
+   * Returns a status of the pod that is newer than `minTimeMs` (monotonic clock). The status is empty if the runtime
+   * does not have the pod. If the cached status is not new enough, a read is requested and awaited.
    * @throws the error of that read, or the signal's reason
    */
   getNewerThan(uid: string, minTimeMs: number, signal?: AbortSignal): Promise<RuntimePodStatus> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       const known = this.#entries.get(uid);
-      // A cached error does not answer a new request.
+      // A cached error does not answer a new request: the pod is read again.
       if (known?.error === undefined && this.#freshness(uid) > minTimeMs) {
         resolve(this.#statusOf(uid));
         return;
@@ -105,14 +105,17 @@ export class PodCache {
   }
 
   /**
-   * Newest minimum time that any pending `getNewerThan` call of this pod requests; `undefined` if no call is pending.
+   * Returns the newest time that a pending `getNewerThan` call of this pod requests, or `undefined` if no call is
+   * pending.
    */
   newestAsked(uid: string): number | undefined {
     const waiters = this.#waiters.get(uid);
     return waiters && Math.max(...[...waiters].map((waiter) => waiter.minTimeMs));
   }
 
-  /** Stores the result of a read that began at `observedAtMs`. A result older than the cached one is dropped. */
+  /**
+   * Stores the result of a read that began at `observedAtMs`. A result that is older than the cached status is dropped.
+   */
   set(uid: string, status: RuntimePodStatus, observedAtMs: number): void {
     this.#put(uid, { status, observedAtMs });
   }
@@ -125,7 +128,7 @@ export class PodCache {
   /** Records that a read that began at `observedAtMs` did not find the pod. */
   delete(uid: string, observedAtMs: number): void {
     if (!this.#put(uid, { status: emptyStatus(uid, observedAtMs), observedAtMs })) return;
-    // No entry is kept: an unknown pod counts as known as of the last list.
+    // No entry is stored for the pod: the state of a pod without an entry is known as of the last list.
     const entry = this.#entries.get(uid);
     if (entry !== undefined) this.#entryNames.delete(entry.status, uid);
     this.#entries.delete(uid);
@@ -140,7 +143,7 @@ export class PodCache {
 
   /**
    * Records that a list that began at `timeMs` confirmed the cached status of all pods except `changed`, which must be
-   * read again. For each of the other pods that a caller still waits for, a read is requested again.
+   * read again. If a caller still waits for one of the other pods, a read of that pod is requested again.
    */
   updateTime(timeMs: number, changed: ReadonlySet<string>): void {
     this.#timeMs = timeMs;
@@ -151,15 +154,15 @@ export class PodCache {
     }
   }
 
-  /** Records that no further read of the pod is pending, so its cached status is current. */
+  /** Records that no further read of the pod is pending, so that its cached status is current. */
   settle(uid: string): void {
     if (!this.#changed.delete(uid)) return;
     if (this.#entries.get(uid)?.error === undefined) this.#notify(uid);
   }
 
   /**
-   * Sets the callback that requests reads. The callback is called when a caller starts to wait for a pod's status, and
-   * now for each pod that already has waiting callers.
+   * Sets the callback that requests reads. The callback is called whenever a caller starts to wait for a pod's status,
+   * and immediately for each pod that already has waiting callers.
    */
   onWait(wanted: ((uid: string) => void) | undefined): void {
     this.#wanted = wanted;
@@ -177,7 +180,7 @@ export class PodCache {
     return true;
   }
 
-  /** Returns the time as of which the pod's state is known; negative infinity if it is unknown. */
+  /** Returns the time as of which a pod's state is known, or negative infinity if the state is unknown. */
   #freshness(uid: string): number {
     const readMs = this.#entries.get(uid)?.observedAtMs ?? Number.NEGATIVE_INFINITY;
     return this.#changed.has(uid) || this.#timeMs === undefined ? readMs : Math.max(readMs, this.#timeMs);

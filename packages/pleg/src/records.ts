@@ -7,10 +7,10 @@ export interface PodRecord {
   readonly name: string;
   readonly namespace: string;
   readonly snapshot: PodSnapshot;
-  /** Logical time at which the last read or list that showed `snapshot` ended; see {@link Observation}. */
+  /** Logical time at which the last read or list that showed `snapshot` ended. See {@link Observation}. */
   readonly endedAt: number;
   /**
-   * State that a list showed and no read has confirmed. Some runtimes list containers whose status they cannot return.
+   * State that a list showed but a read did not confirm. Some runtimes list containers whose status they cannot return.
    * If a read did not confirm the state, the same list entry causes another read but no events.
    */
   readonly claim: PodSnapshot | undefined;
@@ -19,9 +19,9 @@ export interface PodRecord {
 }
 
 /**
- * One observation of a pod: a status read, or the pod's entry in a list. Starts and ends are numbered by a logical
- * clock. The exact time at which the runtime sampled the state is unknown. An observation therefore counts as newer
- * than another one only if it began after the other had ended.
+ * One observation of a pod: a status read, or the pod's entry in a list. The start and the end of each observation are
+ * numbered by a logical clock. The exact time at which the runtime sampled the state is unknown. Therefore an
+ * observation counts as newer than another one only if it began after the other one had ended.
  */
 export interface Observation {
   readonly kind: 'look' | 'list';
@@ -34,9 +34,10 @@ export interface Observation {
 }
 
 /**
- * Returns `record` updated by an observation; `snapshot` is the same object if nothing changed. Returns `undefined` if
- * the pod must be read again: the observed state differs, but the observation proves nothing. Either it began before
- * the known state had been observed, or it is a list that repeats a state which a read did not confirm.
+ * Returns the record updated by an observation. If nothing changed, `snapshot` is the same object. Returns `undefined`
+ * if the pod must be read again, because the observed state differs but proves nothing. Either the observation began
+ * before the known state had been observed, or the observation is a list that repeats a state which a read did not
+ * confirm.
  */
 export function observe(record: PodRecord | undefined, seen: Observation): PodRecord | undefined {
   const before = record?.snapshot ?? noPod;
@@ -62,7 +63,7 @@ function claimAfter(record: PodRecord | undefined, seen: Observation, same: bool
   if (seen.kind === 'list' && !same) return seen.snapshot;
   const claim = record?.claim;
   if (claim === undefined) return undefined;
-  // A read that does not confirm the claim keeps it. A list that differs from the claim drops it.
+  // A read that does not confirm the unconfirmed state keeps it. A list that differs from that state drops it.
   const confirmed = sameSnapshot(claim, seen.snapshot);
   return seen.kind === 'look' ? (confirmed ? undefined : claim) : confirmed ? claim : undefined;
 }

@@ -5,7 +5,7 @@ import type { PlegRuntimeEvent, PlegRuntimeEventKind } from './types.ts';
 /** Dependencies of {@link SettlingNews}. */
 export interface SettlingNewsComponents {
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** Known snapshot of a pod; `undefined` if the pod is unknown. */
+  /** Returns the known snapshot of a pod, or `undefined` if the pod is unknown. */
   readonly snapshot: (uid: string) => PodSnapshot | undefined;
   /** Requests a read of a pod. */
   readonly look: (uid: string) => void;
@@ -13,13 +13,13 @@ export interface SettlingNewsComponents {
 
 interface Settling {
   readonly timer: Timer;
-  /** Kind of the last event of each container or sandbox id; key `''` for events that name none. */
+  /** Kind of the last event of each container or sandbox, by ID. The key `''` stands for events without an ID. */
   readonly news: Map<string, PlegRuntimeEventKind | undefined>;
 }
 
 /**
- * Returns whether a snapshot already shows the state that an event reports, or a later one. Containers and sandboxes
- * never return to an earlier state, and never reappear after removal.
+ * Returns whether a snapshot already shows the state that an event reports, or a later state. Containers and sandboxes
+ * never return to an earlier state, and never reappear after their removal.
  */
 export function showsNews(
   { containers, sandboxes }: PodSnapshot,
@@ -43,9 +43,9 @@ export function showsNews(
 }
 
 /**
- * Delays runtime events that are not urgent. Starting a pod causes several events; the read that follows shows them
- * all. An event causes a read only if no read of the pod begins after the event and the known snapshot does not show
- * it.
+ * Delays runtime events that are not urgent. Starting a pod causes several events, and one read after them shows all
+ * changes. An event causes a read only if no read of the pod begins after the event and the known snapshot does not
+ * show it.
  */
 export class SettlingNews {
   readonly #components: SettlingNewsComponents;
@@ -64,7 +64,10 @@ export class SettlingNews {
     settling.news.set(containerId, kind);
   }
 
-  /** Drops the pod's delayed events because a read of the pod begins, which will show them. */
+  /**
+   * Drops a pod's delayed events. Called when a read of the pod begins, because that read will show the events'
+   * changes.
+   */
   drop(podUid: string): void {
     this.#pods.get(podUid)?.timer.cancel();
     this.#pods.delete(podUid);

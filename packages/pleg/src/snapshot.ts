@@ -6,10 +6,10 @@ export interface PodSnapshot {
   readonly sandboxes: ReadonlyMap<string, RuntimeSandbox['state']>;
 }
 
-/** Snapshot of a pod that the runtime does not have. */
+/** Snapshot of a pod that the runtime does not have: no containers and no sandboxes. */
 export const noPod: PodSnapshot = { containers: new Map(), sandboxes: new Map() };
 
-/** Returns the states that a list entry or a status shows. */
+/** Returns the snapshot of a pod from its list entry or status. */
 export function snapshotOf(
   pod: Pick<RuntimePod | RuntimePodStatus, 'containers' | 'sandboxes'> | undefined,
 ): PodSnapshot {
@@ -20,7 +20,7 @@ export function snapshotOf(
   };
 }
 
-/** Returns whether the runtime has no container or sandbox of the pod. */
+/** Returns whether a snapshot shows that the runtime has no container or sandbox of the pod. */
 export function isGone(snapshot: PodSnapshot): boolean {
   return snapshot.containers.size === 0 && snapshot.sandboxes.size === 0;
 }

@@ -6,8 +6,8 @@ export type { PodLifecycleEvent, PodLifecycleEventType } from '@node-agent/contr
 export type PlegRuntimeEventKind = 'created' | 'started' | 'stopped' | 'deleted';
 
 /**
- * Event of the runtime's stream: something changed in this pod. The change itself is read from the runtime, not taken
- * from the event.
+ * An event of the runtime's stream, which says that something changed in a pod. The change itself is read from the
+ * runtime, and not taken from the event.
  */
 export interface PlegRuntimeEvent {
   readonly podUid: string;
@@ -24,14 +24,15 @@ export interface PlegRuntime {
   /** Returns all pods with all their containers and sandboxes, including dead ones. */
   getPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
   /**
-   * Returns the status of one pod: every container and sandbox that `getPods` would list, or none of either if the pod
-   * does not exist. If the caller does not know `name` and `namespace`, they are '' and the result has the sandbox's
-   * name and namespace.
+   * Returns the status of one pod: every container and sandbox that `getPods` would list. If the pod does not exist,
+   * the status has no containers and sandboxes. `name` and `namespace` are '' if the caller does not know them; then
+   * the result has the name and namespace of the sandbox.
    */
   getPodStatus(uid: string, name: string, namespace: string, signal: AbortSignal): Promise<RuntimePodStatus>;
   /**
-   * Streams the runtime's events from now on. The iteration must end or throw when the stream is lost, because events
-   * may then be missing. An error with `code` `UNIMPLEMENTED` means that the runtime does not support events.
+   * Streams the runtime's events that occur after the call. The iteration must end or throw when the stream is lost,
+   * because events may then be missing. An error with `code` `UNIMPLEMENTED` means that the runtime does not support
+   * events.
    */
   containerEvents?(signal: AbortSignal): AsyncIterable<PlegRuntimeEvent>;
 }

@@ -4,7 +4,7 @@ interface Named {
   readonly namespace: string;
 }
 
-/** UIDs of pods by name and namespace: several pods may have the same name, one after another. */
+/** UIDs of pods by name and namespace. Several pods may have the same name, one after another. */
 export class UidsByName {
   readonly #uids = new Map<string, Set<string>>();
 

@@ -9,7 +9,7 @@ import type {
 } from '@node-agent/pod-spec';
 import type { PlegRuntime, PlegRuntimeEvent } from '../src/index.ts';
 
-/** A pod of the scripted runtime: the states of its containers and sandboxes by id. */
+/** State of a pod in the scripted runtime: the states of its containers and sandboxes by ID. */
 export interface Truth {
   readonly containers: ReadonlyMap<string, RuntimeContainerState>;
   readonly sandboxes: ReadonlyMap<string, RuntimeSandbox['state']>;
@@ -79,7 +79,7 @@ export function toStatus(uid: string, { containers, sandboxes }: Truth, observed
   };
 }
 
-/** The duration of a call before and after it reads the pods, and the error with which it fails, if any. */
+/** Behaviour of a call: its duration before and after it reads the pods, and the error with which it fails, if any. */
 export interface CallPlan {
   readonly beforeMs?: number;
   readonly afterMs?: number;
@@ -98,10 +98,10 @@ export class ScriptedRuntime implements PlegRuntime {
   plan: (call: 'getPods' | 'getPodStatus', uid: string) => CallPlan = () => ({});
   readonly calls: string[] = [];
   readonly names: string[] = [];
-  /** The calls in progress by pod, and the largest number of calls at a time. */
+  /** Number of calls in progress, by pod. */
   readonly active: Map<string, number> = new Map();
   mostActive = 0;
-  /** `none`: the runtime does not support events. */
+  /** Whether the runtime supports events: `none` or `on`. */
   events: 'none' | 'on' = 'on';
   streams = 0;
   #listener: ((event: PlegRuntimeEvent | Error) => void) | undefined;
@@ -110,7 +110,7 @@ export class ScriptedRuntime implements PlegRuntime {
     this.#clock = clock;
   }
 
-  /** Sets the state of a pod (`undefined`: the pod is gone). Sends an event unless `quiet` is true. */
+  /** Sets the state of a pod; `undefined` removes the pod. Sends an event unless `quiet` is true. */
   set(uid: string, state: Truth | undefined, quiet = false): void {
     if (state === undefined) this.pods.delete(uid);
     else this.pods.set(uid, state);

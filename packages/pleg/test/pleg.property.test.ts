@@ -11,7 +11,7 @@ const REPAIR_MS = 20_000;
 const UIDS = ['a', 'b', 'c'] as const;
 
 const uid = fc.constantFrom(...UIDS);
-/** How often and when an event is delivered. */
+/** Whether and when the event of a change is delivered. */
 const delivery = fc.constantFrom('once', 'twice', 'never', 'late');
 const operation = fc.oneof(
   { weight: 5, arbitrary: fc.record({ op: fc.constant('start' as const), uid, delivery }) },
@@ -38,7 +38,7 @@ class World {
   readonly cache = new PodCache();
   readonly pleg: Pleg;
   readonly stop = new AbortController();
-  /** The history of each pod: its states, each with the time at which the state began. */
+  /** History of each pod: its states, each with the time at which the state began. */
   readonly past = new Map<string, { fromMs: number; shape: string }[]>(
     UIDS.map((of) => [of, [{ fromMs: Number.NEGATIVE_INFINITY, shape: shape(truth({})) }]]),
   );
@@ -153,7 +153,7 @@ class World {
     }
     this.answered++;
     const past = this.past.get(of) ?? [];
-    // A state lasts until the next state begins. At the time of a change, both states are valid.
+    // A state lasts until the next one begins. At the time of a change, both the old and the new state are valid.
     const possible = past.filter((_, i) => (past[i + 1]?.fromMs ?? Number.POSITIVE_INFINITY) >= minTimeMs);
     const fresh = possible.some((held) => held.shape === shape(snapshotOf(status))) && status.observedAtMs > minTimeMs;
     if (!fresh)
@@ -165,7 +165,7 @@ class World {
   check(): void {
     if (this.broken !== undefined) throw this.broken;
     for (const of of UIDS) {
-      // A stale reading never replaces a newer one.
+      // The cached status of a pod must never become older.
       const observedAtMs = this.cache.get(of)?.observedAtMs;
       if (observedAtMs !== undefined) expect(observedAtMs).toBeGreaterThanOrEqual(this.newest.get(of) ?? 0);
       if (observedAtMs === undefined) this.newest.delete(of);
@@ -191,7 +191,7 @@ it("after a quiet repair period, the cache equals the runtime's state, each deat
         world.check();
       }
       world.quiet = true;
-      // Long enough for the last slow calls and one complete relist.
+      // The time is long enough for the last slow calls and one complete list.
       await world.clock.advance(REPAIR_MS + 20_000);
       world.check();
       for (const of of UIDS) {
@@ -210,8 +210,8 @@ it("after a quiet repair period, the cache equals the runtime's state, each deat
       for (const id of running) expect([id, has('ContainerStarted', id)]).toEqual([id, true]);
       for (const id of exited) expect([id, has('ContainerDied', id)]).toEqual([id, true]);
       for (const { type, containerId = '' } of world.told) {
-        // Every container that was reported as started and no longer runs was reported as died; no running container
-        // was.
+        // Every container that was reported as started and no longer runs must have been reported as died. No running
+        // container may have been reported as died.
         if (type === 'ContainerStarted' && !running.has(containerId)) {
           expect([containerId, has('ContainerDied', containerId)]).toEqual([containerId, true]);
         }
@@ -221,7 +221,7 @@ it("after a quiet repair period, the cache equals the runtime's state, each deat
       expect(world.pleg.podCount).toBe(world.runtime.pods.size);
       world.stop.abort();
       await world.clock.settle();
-      // K4: no timers are left.
+      // K4: no timers and no waiting callers are left.
       expect([world.clock.pendingTimers, world.cache.waiting]).toEqual([0, 0]);
     },
   );

@@ -67,7 +67,7 @@ afterEach(async () => {
 });
 
 it.each([{ relistPeriodMs: 0 }, { relistPeriodMs: -1 }, { repairPeriodMs: Number.NaN }])(
-  'PLEG rejects the options %j',
+  'PLEG rejects the options %j with an error that names the option',
   (options) => {
     expect(() => new Pleg({ runtime, cache, clock }, options)).toThrow(
       expect.objectContaining({
@@ -79,7 +79,7 @@ it.each([{ relistPeriodMs: 0 }, { relistPeriodMs: -1 }, { repairPeriodMs: Number
 );
 
 describe('log of runtime failures', () => {
-  it('logs once that the runtime is unavailable, and once with a count when the runtime has recovered', async () => {
+  it('logs an unavailable runtime once, and its recovery once with the number of failures', async () => {
     const { logger, lines } = captureLogger();
     make(runtime, logger);
     runtime.plan = (call) => (call === 'getPods' ? { fail: new Error('connection refused') } : {});
@@ -95,7 +95,7 @@ describe('log of runtime failures', () => {
     expect(told[1]?.fields.failures).toBeGreaterThan(30);
   });
 
-  it('logs once that a runtime has no events, however often the stream is requested', async () => {
+  it('logs only once that a runtime does not support events, however often the stream is requested', async () => {
     const { logger, lines } = captureLogger();
     make(runtime, logger);
     runtime.events = 'none';
@@ -128,7 +128,7 @@ describe('PLEG with a runtime without events', () => {
     expect(cache.get('a')?.status.containers[0]?.state).toBe('exited');
   });
 
-  it('P4: the cache knows which pods of a name have anything running', async () => {
+  it('P4: runningPods reports which pods of a name have a running container or sandbox', async () => {
     expect(cache.runningPods('name-a', 'default')).toBeUndefined();
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
     start();
@@ -140,7 +140,7 @@ describe('PLEG with a runtime without events', () => {
     expect(cache.runningPods('name-a', 'default')).toEqual([]);
   });
 
-  it('reports a removed pod and drops it from the cache without reading it', async () => {
+  it('if a list no longer contains a pod, PLEG reports its removal and drops it from the cache without a read', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(0);
@@ -154,37 +154,40 @@ describe('PLEG with a runtime without events', () => {
   });
 
   it.each([
-    ['beside others', truth({ a1: 'running' })],
-    ['alone', truth({})],
-  ])('reports a container once that is listed but has no status, not with each list: %s', async (_name, status) => {
-    const listing = truth({ ...Object.fromEntries(status.containers), zombie: 'exited' });
-    const listedRuntime: PlegRuntime = {
-      getPods: (signal) => runtime.getPods(signal),
-      getPodStatus: async (uid) => {
-        runtime.calls.push(`getPodStatus ${uid}`);
-        return toStatus(uid, status, clock.monotonic());
-      },
-    };
-    make(listedRuntime);
-    runtime.set('a', listing);
-    start();
-    await clock.advance(0);
-    expect(news()).toContain('a ContainerDied zombie');
-    calls();
-    await clock.advance(10_000);
-    expect(news()).toEqual([]);
-    expect(calls().filter((call) => call === 'getPods')).toHaveLength(10);
-    runtime.set('a', undefined);
-    await clock.advance(2000);
-    expect(pleg.podCount).toBe(0);
-    runtime.set('a', truth({ a2: 'exited' }));
-    news();
-    calls();
-    await clock.advance(1000);
-    expect(calls()).toEqual(['getPods', 'getPodStatus a']);
-  });
+    ['another container', truth({ a1: 'running' })],
+    ['no other container', truth({})],
+  ])(
+    'a container that is listed but has no status is reported once and not with each list: pod with %s',
+    async (_name, status) => {
+      const listing = truth({ ...Object.fromEntries(status.containers), zombie: 'exited' });
+      const listedRuntime: PlegRuntime = {
+        getPods: (signal) => runtime.getPods(signal),
+        getPodStatus: async (uid) => {
+          runtime.calls.push(`getPodStatus ${uid}`);
+          return toStatus(uid, status, clock.monotonic());
+        },
+      };
+      make(listedRuntime);
+      runtime.set('a', listing);
+      start();
+      await clock.advance(0);
+      expect(news()).toContain('a ContainerDied zombie');
+      calls();
+      await clock.advance(10_000);
+      expect(news()).toEqual([]);
+      expect(calls().filter((call) => call === 'getPods')).toHaveLength(10);
+      runtime.set('a', undefined);
+      await clock.advance(2000);
+      expect(pleg.podCount).toBe(0);
+      runtime.set('a', truth({ a2: 'exited' }));
+      news();
+      calls();
+      await clock.advance(1000);
+      expect(calls()).toEqual(['getPods', 'getPodStatus a']);
+    },
+  );
 
-  it('K4: forgets a removed pod, so that a pod with the same UID counts as new', async () => {
+  it('K4: PLEG forgets a removed pod, so that a later pod with the same UID counts as new', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(0);
@@ -206,7 +209,7 @@ describe('PLEG with a runtime without events', () => {
     expect([cache.get('a'), cache.hasSeen('a')]).toEqual([undefined, true]);
   });
 
-  it('a created container causes a read of its pod but no event', async () => {
+  it('a created container causes a read of its pod but no lifecycle event', async () => {
     start();
     await clock.advance(0);
     runtime.set('a', truth({ a1: 'created' }));
@@ -223,7 +226,7 @@ describe('PLEG with a runtime without events', () => {
     expect(runtime.streams).toBe(2);
   });
 
-  it('a terminated pod keeps its IPs', async () => {
+  it("the cached status of a terminated pod keeps the pod's IPs", async () => {
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }));
     start();
     await clock.advance(0);
@@ -234,7 +237,7 @@ describe('PLEG with a runtime without events', () => {
 });
 
 describe('PLEG with a runtime with events', () => {
-  /** Waits until the PLEG relies on the event stream. */
+  /** Waits until PLEG relies on the event stream. */
   async function rely(): Promise<void> {
     start();
     await clock.advance(1000);
@@ -290,7 +293,7 @@ describe('PLEG with a runtime with events', () => {
   });
 
   it.each([['stopped'], [undefined]] as const)(
-    'reads the pod immediately after an event of kind %s, whatever else is delayed',
+    'a pod is read immediately after an event of kind %s, even if reads for other events are delayed',
     async (kind) => {
       await rely();
       runtime.say('a', 'started');
@@ -303,7 +306,7 @@ describe('PLEG with a runtime with events', () => {
     },
   );
 
-  it('a stop event during a read causes another read right after it, a start event a later one', async () => {
+  it('a stop event during a read causes another read right after it; a start event causes a delayed read', async () => {
     await rely();
     runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
     for (const [kinds, waitMs] of [
@@ -325,7 +328,7 @@ describe('PLEG with a runtime with events', () => {
     }
   });
 
-  it('events that the last read already shows cause no read, other events do', async () => {
+  it('an event whose change the last read already shows causes no read; any other event does', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
     pleg.hint('a');
@@ -349,7 +352,7 @@ describe('PLEG with a runtime with events', () => {
     expect(calls()).toEqual(['getPodStatus a']);
   });
 
-  it('an event during a read is judged by the result of that read', async () => {
+  it('an event that arrives during a read causes no further read if the result of that read shows its change', async () => {
     await rely();
     runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
     runtime.set('a', truth({ a1: 'running' }, { s: 'ready' }), true);
@@ -361,7 +364,7 @@ describe('PLEG with a runtime with events', () => {
     expect(calls()).toEqual([]);
   });
 
-  it('an event skips the back-off of a failed read, and a flood of events does not delay the read', async () => {
+  it('an event causes a read without waiting for the back-off of a failed read, and many events do not delay the read', async () => {
     await rely();
     runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
     runtime.say('a');
@@ -378,7 +381,7 @@ describe('PLEG with a runtime with events', () => {
     expect(calls()).toEqual(['getPodStatus a']);
   });
 
-  it('events before a read starts share one read, events during it cause one more', async () => {
+  it('events before a read starts share one read, and events during a read cause one more', async () => {
     await rely();
     runtime.plan = () => ({ beforeMs: 10, afterMs: 10 });
     for (let i = 0; i < 5; i++) runtime.set('a', truth({ a1: 'running' }));
@@ -402,7 +405,7 @@ describe('PLEG with a runtime with events', () => {
     expect(news()).toEqual([]);
   });
 
-  it('if an event was lost, the next repair list finds the change', async () => {
+  it('if an event was lost, the next repair list detects the change', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'exited' }), true);
     await clock.advance(299_999);
@@ -411,7 +414,7 @@ describe('PLEG with a runtime with events', () => {
     expect(news()).toEqual(['a ContainerDied a1']);
   });
 
-  it('reports the loss of a trusted stream once', async () => {
+  it('PLEG calls onStreamLost once when it loses a stream that it relied on', async () => {
     let losses = 0;
     make(runtime, undefined, { onStreamLost: () => void losses++ });
     await rely();
@@ -422,7 +425,7 @@ describe('PLEG with a runtime with events', () => {
     expect(losses).toBe(1);
   });
 
-  it('a lost stream causes an immediate list, and lists every second until the stream is back', async () => {
+  it('a lost stream causes an immediate list, and then a list every second until the stream is open again', async () => {
     await rely();
     runtime.set('a', truth({ a1: 'exited' }), true);
     runtime.cut();
@@ -441,7 +444,7 @@ describe('PLEG with a runtime with events', () => {
     expect(calls().length).toBeLessThanOrEqual(1);
   });
 
-  it('a stream that ends immediately is not reopened in a tight loop', async () => {
+  it('a stream that ends immediately is reopened with a pause', async () => {
     const ending: PlegRuntime = {
       getPods: (signal) => runtime.getPods(signal),
       getPodStatus: (uid, name, namespace, signal) => runtime.getPodStatus(uid, name, namespace, signal),
@@ -457,7 +460,7 @@ describe('PLEG with a runtime with events', () => {
     expect(calls().length).toBeGreaterThan(55);
   });
 
-  it('a failed read is retried, and then PodSync is emitted', async () => {
+  it('a failed read is retried, and PodSync is emitted when the retry succeeds', async () => {
     await rely();
     runtime.plan = (call) => (call === 'getPodStatus' ? { fail: new Error('down') } : {});
     runtime.set('a', truth({ a1: 'running' }));
@@ -482,7 +485,7 @@ describe('PLEG with a runtime with events', () => {
     runtime.set('a', truth({ a1: 'running' }));
     await clock.advance(60_000);
     const tries = calls().filter((call) => call === 'getPodStatus a').length;
-    // One attempt each second would be 60 attempts. With back-off, the interval grows to 3 s to 4.5 s.
+    // One attempt per second would make 60 attempts. With back-off, the interval grows to between 3 s and 4.5 s.
     expect(tries).toBeGreaterThan(13);
     expect(tries).toBeLessThan(23);
     runtime.set('b', truth({ b1: 'running' }));
@@ -505,7 +508,7 @@ describe('PLEG with a runtime with events', () => {
 });
 
 describe('callers that wait for the cache', () => {
-  it('the first list answers a caller that waits for an unknown pod', async () => {
+  it('the first list resolves getNewerThan for a pod that does not exist', async () => {
     runtime.plan = () => ({ afterMs: 500 });
     start();
     const asked = cache.getNewerThan('x', Number.NEGATIVE_INFINITY, stop.signal);
@@ -519,7 +522,7 @@ describe('callers that wait for the cache', () => {
     expect(await asked).toMatchObject({ uid: 'x', containers: [], sandboxes: [] });
   });
 
-  it('a waiting caller does not wait for the next list', async () => {
+  it('a caller of getNewerThan does not wait for the next list, because the pod is read', async () => {
     runtime.set('a', truth({ a1: 'running' }));
     start();
     await clock.advance(1500);
@@ -570,7 +573,7 @@ describe('overlapping reads and lists', () => {
     runtime.events = 'none';
     start();
     await clock.advance(500);
-    // The list reads the state immediately and returns late. The status read in between sees a newer state.
+    // The list reads the state immediately but returns late. The status read in between shows a newer state.
     runtime.plan = (call) => (call === 'getPods' ? { afterMs: 400 } : {});
     await clock.advance(600);
     runtime.set('a', truth({ a1: 'running' }), true);
@@ -588,7 +591,7 @@ describe('overlapping reads and lists', () => {
     start();
     await clock.advance(900);
     news();
-    // The status is read immediately and returned only after the list has returned.
+    // The read gets its status immediately, but returns only after the list has returned.
     runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 400 } : {});
     pleg.hint('a');
     await clock.advance(50);
@@ -646,7 +649,7 @@ describe('overlapping reads and lists', () => {
     expect(cache.get('a')).toBeUndefined();
   });
 
-  it('a slow read of one pod delays neither other pods nor lists', async () => {
+  it('a slow read of one pod delays neither reads of other pods nor lists', async () => {
     runtime.events = 'none';
     runtime.plan = (_call, uid) => (uid === 'slow' ? { hang: true } : {});
     runtime.set('slow', truth({ s: 'running' }));
@@ -658,7 +661,7 @@ describe('overlapping reads and lists', () => {
     expect(pleg.healthy()).toBeUndefined();
   });
 
-  it('limits concurrent reads in total, and to one per pod', async () => {
+  it('concurrent reads are limited in total, and to one per pod', async () => {
     runtime.events = 'none';
     runtime.plan = (call) => (call === 'getPodStatus' ? { afterMs: 100 } : {});
     for (let i = 0; i < 35; i++) runtime.set(`p${i}`, truth({ [`c${i}`]: 'running' }));
@@ -798,7 +801,7 @@ describe('start and stop', () => {
     await asked;
   });
 
-  it('PLEG stops although runtime calls hang', async () => {
+  it('PLEG stops even if runtime calls hang', async () => {
     runtime.plan = () => ({ hang: true });
     pleg.hint('a');
     start();

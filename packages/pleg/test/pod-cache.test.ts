@@ -14,7 +14,7 @@ beforeEach(() => {
   cache.onWait((uid) => wanted.push(uid));
 });
 
-/** Requests a status newer than a time. `outcome` is `waits` until the request has been answered. */
+/** Requests a status newer than the given time. `outcome` is `waits` until the request has been answered. */
 function ask(uid: string, minTimeMs: number, signal?: AbortSignal): { outcome: unknown } {
   const asked: { outcome: unknown } = { outcome: 'waits' };
   cache.getNewerThan(uid, minTimeMs, signal).then(
@@ -110,7 +110,7 @@ describe('getNewerThan', () => {
     expect(asked.outcome).toBe(error);
   });
 
-  it('getNewerThan requests another read instead of throwing an old error, which no list clears', async () => {
+  it('getNewerThan requests another read instead of throwing the error of an earlier read', async () => {
     cache.setError('p', new Error('no runtime'), 11);
     const asked = ask('p', 1);
     cache.updateTime(12, new Set(['p']));
@@ -135,7 +135,7 @@ describe('getNewerThan', () => {
     expect(cache.waiting).toBe(0);
   });
 
-  it('the pod cache reports existing waiters to a new writer', () => {
+  it('onWait calls a new callback for all callers that already wait', () => {
     cache.onWait(undefined);
     ask('p', 10);
     cache.onWait((uid) => wanted.push(uid));
@@ -144,7 +144,7 @@ describe('getNewerThan', () => {
 });
 
 describe('cache content', () => {
-  it('a stale read never replaces a newer one', () => {
+  it('a read that began earlier never replaces the status of a newer read in the cache', () => {
     cache.set('p', toStatus('p', state, 10), 10);
     cache.set('p', toStatus('p', truth({}), 9), 9);
     cache.setError('p', new Error('x'), 9);
@@ -153,7 +153,7 @@ describe('cache content', () => {
     expect(cache.get('p')?.error).toBeUndefined();
   });
 
-  it('a failed read keeps the last status', () => {
+  it('a failed read keeps the last status in the cache', () => {
     cache.set('p', toStatus('p', state, 10), 10);
     cache.setError('p', new Error('x'), 11);
     expect(cache.get('p')).toMatchObject({ error: new Error('x'), status: { containers: [{ id: 'c' }] } });

@@ -20,7 +20,7 @@ describe('showsNews', () => {
     ['stopped', ['exited', 'notReady']],
     ['deleted', ['nowhere']],
     [undefined, []],
-  ] as const)('an event of kind %s is confirmed by the container states %j', (kind, shown) => {
+  ] as const)('showsNews confirms an event of kind %s for containers and sandboxes in the states %j', (kind, shown) => {
     const ids = ['created', 'running', 'exited', 'unknown', 'ready', 'notReady', 'nowhere'];
     expect(ids.filter((id) => showsNews(states, id, kind))).toEqual(shown);
   });
@@ -49,13 +49,16 @@ describe('computeEvents', () => {
     'created exited': 'ContainerDied',
   };
   const rows = states.flatMap((before) => states.map((after) => [before, after] as const));
-  it.each(rows)('the events for a container that changes from %s to %s', (before, after) => {
-    const snapshot = (state: RuntimeContainerState | 'none') =>
-      snapshotOf(state === 'none' ? undefined : toPod('p', truth({ c: state })));
-    const events = computeEvents('p', snapshot(before), snapshot(after));
-    expect(events.map((event) => event.type).join(' ')).toBe(expected[`${before} ${after}`] ?? '');
-    expect(events.every((event) => event.podUid === 'p' && event.containerId === 'c')).toBe(true);
-  });
+  it.each(rows)(
+    'computeEvents returns the events in its table for a container that changes from %s to %s',
+    (before, after) => {
+      const snapshot = (state: RuntimeContainerState | 'none') =>
+        snapshotOf(state === 'none' ? undefined : toPod('p', truth({ c: state })));
+      const events = computeEvents('p', snapshot(before), snapshot(after));
+      expect(events.map((event) => event.type).join(' ')).toBe(expected[`${before} ${after}`] ?? '');
+      expect(events.every((event) => event.podUid === 'p' && event.containerId === 'c')).toBe(true);
+    },
+  );
 
   it('a ready sandbox counts as a running container', () => {
     const ready = snapshotOf(toPod('p', truth({}, { s: 'ready' })));
@@ -65,7 +68,7 @@ describe('computeEvents', () => {
     expect(computeEvents('p', notReady, noPod).map((event) => event.type)).toEqual(['ContainerRemoved']);
   });
 
-  it('a list entry and a status of the same pod give equal snapshots', () => {
+  it('snapshotOf returns equal snapshots for a list entry and a status of the same pod', () => {
     const state = truth({ a: 'running', b: 'exited' }, { s: 'ready' });
     expect(computeEvents('p', snapshotOf(toPod('p', state)), snapshotOf(toStatus('p', state, 0)))).toEqual([]);
   });
@@ -100,32 +103,32 @@ describe('observe', () => {
   });
   const first = observe(undefined, seen({ a: 'running' }, 3, 5));
 
-  it('observe keeps a record whose observation shows no change, whatever its time', () => {
+  it("observe keeps the record's state if the observation shows no change, whatever its time", () => {
     expect(observe(first, seen({ a: 'running' }, 3, 4))).toEqual(first);
     expect(observe(first, seen({ a: 'running' }, 6))).toEqual({ ...first, endedAt: 7 });
   });
 
-  it('observe accepts a newer observation and collects its events', () => {
+  it('observe accepts a newer observation and adds the events of the change', () => {
     const second = observe(first, { ...seen({ a: 'exited' }, 6), name: '', namespace: '' });
     expect(second).toMatchObject({ name: 'n', namespace: 'ns', endedAt: 7 });
     expect(second?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied']);
   });
 
-  it('a pod whose name was never observed has no name', () => {
+  it('observe leaves the name empty for a pod whose name was never observed', () => {
     expect(observe(undefined, { ...seen({}, 6), name: '', namespace: '' })).toMatchObject({ name: '', namespace: '' });
   });
 
-  it('of two overlapping observations that differ, neither replaces the other', () => {
+  it('observe rejects an observation that overlaps the known one and differs from it', () => {
     expect(observe(first, seen({ a: 'exited' }, 2, 9))).toBeUndefined();
     expect(observe(first, seen({ a: 'exited' }, 4, 9))).toBeUndefined();
   });
 
-  it('an observation does not replace a state that was confirmed during it', () => {
+  it('observe rejects an observation if another one confirmed the known state while it was made', () => {
     const confirmed = observe(first, seen({ a: 'running' }, 8, 9));
     expect(observe(confirmed, seen({}, 7, 10))).toBeUndefined();
   });
 
-  it('a stale read does not replace a newer one but requests another', () => {
+  it('observe rejects a read that is older than the known state, so that the pod is read again', () => {
     expect(observe(first, seen({ a: 'exited' }, 1))).toBeUndefined();
     expect(observe(first, seen({}, 1))).toBeUndefined();
   });
@@ -135,7 +138,7 @@ describe('observe', () => {
     kind: 'list' as const,
   });
 
-  it('observe ignores a list that repeats an unconfirmed state, until a list shows something else', () => {
+  it('observe ignores a list that repeats an unconfirmed state, until a list shows another state', () => {
     const claimed = observe(first, listed({ a: 'running', zombie: 'exited' }, 6));
     expect(claimed?.events).toHaveLength(2);
     const contradicted = observe(claimed, seen({ a: 'running' }, 8));
@@ -148,14 +151,14 @@ describe('observe', () => {
     expect(observe(agreed, listed({ a: 'running', zombie: 'exited' }, 12))?.snapshot.containers.size).toBe(2);
   });
 
-  it('observe ignores a list with an unconfirmed state that was also listed before the read', () => {
+  it('observe ignores a list with an unconfirmed state that an earlier list also showed', () => {
     const zombie = { a: 'running', zombie: 'exited' } as const;
     const repeated = observe(observe(first, listed(zombie, 6)), listed(zombie, 8));
     const contradicted = observe(repeated, seen({ a: 'running' }, 10));
     expect(observe(contradicted, listed(zombie, 12))).toBeUndefined();
   });
 
-  it('observe accepts a state that a later read confirms', () => {
+  it('observe accepts a state that was unconfirmed when a later read confirms it', () => {
     const late = { a: 'running', late: 'created' } as const;
     const contradicted = observe(observe(first, listed(late, 6)), seen({ a: 'running' }, 8));
     const confirmed = observe(contradicted, seen(late, 10));
@@ -164,7 +167,7 @@ describe('observe', () => {
     expect(observe(gone, listed(late, 14))?.snapshot.containers.has('late')).toBe(true);
   });
 
-  it('observe emits events for a pod that was observed only once', () => {
+  it('observe emits all events of a pod that is removed after its first observation', () => {
     const gone: PodRecord | undefined = observe(first, seen({}, 6));
     expect(gone?.events.map((event) => event.type)).toEqual(['ContainerStarted', 'ContainerDied', 'ContainerRemoved']);
   });
@@ -173,17 +176,22 @@ describe('observe', () => {
 describe('podIps', () => {
   const known = { ...toStatus('p', truth({}, { s: 'ready' }), 0), ips: ['10.0.0.9'] };
   it.each([
-    ['those of the newest sandbox', truth({}, { s: 'ready' }), ['10.0.0.1'], ['10.0.0.1']],
+    ['the IPs of the newest sandbox', truth({}, { s: 'ready' }), ['10.0.0.1'], ['10.0.0.1']],
     [
-      'those of a terminated pod that the runtime still reports',
+      'the IPs of a terminated pod that the runtime still reports',
       truth({}, { s: 'notReady' }),
       ['10.0.0.2'],
       ['10.0.0.2'],
     ],
-    ['a terminated pod keeps its last IPs', truth({ c: 'exited' }, { s: 'notReady' }), [], ['10.0.0.9']],
-    ['a pod without a sandbox keeps its last IPs', truth({ c: 'exited' }), [], ['10.0.0.9']],
-    ['a pod whose ready sandbox has no IP has none', truth({}, { s: 'ready' }), [], []],
-  ])('the IPs of a pod: %s', (_name, state, ips, expected) => {
+    [
+      'the last known IPs of a terminated pod whose sandbox has lost its IPs',
+      truth({ c: 'exited' }, { s: 'notReady' }),
+      [],
+      ['10.0.0.9'],
+    ],
+    ['the last known IPs of a pod without a sandbox', truth({ c: 'exited' }), [], ['10.0.0.9']],
+    ['no IPs for a pod whose ready sandbox has no IP', truth({}, { s: 'ready' }), [], []],
+  ])('podIps returns %s', (_name, state, ips, expected) => {
     expect(podIps({ ...toStatus('p', state, 0), ips }, known)).toEqual(expected);
   });
   it('podIps returns no IPs if none are known', () => {
@@ -210,7 +218,7 @@ describe('plegHealth', () => {
     [3_599_999, '59m59.999s'],
     [3_600_000, '1h0m0s'],
     [7_200_000, '2h0m0s'],
-  ])('a duration of %s ms is printed as in Go', (ms, text) => {
+  ])('formatDuration of %s ms returns %s, as in Go', (ms, text) => {
     expect(formatDuration(ms)).toBe(text);
   });
 });

@@ -25,7 +25,7 @@ function gauges(): { readonly metrics: MetricsRegistry; readonly counts: Running
   return { metrics, counts: new RunningCounts(createPlegMetrics(metrics)) };
 }
 
-test('K5: the gauges of running pods are updated pod by pod, and always equal a count over all pods', () => {
+test('K5: the gauges of running pods are updated pod by pod, and always have the values of a count over all pods', () => {
   fc.assert(
     fc.property(fc.array(change), (changes) => {
       const updated = gauges();

@@ -13,11 +13,11 @@ const step = fc.oneof(
   fc.record({ op: fc.constant('delete' as const), uid, atMs: fc.nat({ max: 9 }) }),
 );
 
-it('P4: after any reads and lists, runningPods returns what a search through all pods finds', () => {
+it('P4: after any sequence of reads and lists, runningPods returns the same UIDs as a search through all pods', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
       const cache = new PodCache();
-      // Pods of the last list that have not been read since.
+      // Pods in the last list that have not been read since.
       let listed = new Map<string, RuntimePod>();
       cache.list([]);
       for (const one of steps) {

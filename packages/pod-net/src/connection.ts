@@ -22,26 +22,27 @@ export interface ConnectionEvents {
    */
   onOpen(stream: Duplex, protocol: 'http/1.1' | 'h2'): void;
   /**
-   * Called with received bytes. The buffer is shared between connections: the callee must not keep a reference to it.
+   * Called with received bytes. The buffer is shared between connections: the callee must not keep a reference to the
+   * buffer.
    */
   onBytes(bytes: Buffer): void;
   /**
-   * Called when no more bytes will arrive. `words` is Go's text for the error that broke the connection; absent after
-   * an orderly end.
+   * Called when no more bytes will arrive.
+   * @param words Go's text for the error that broke the connection; absent after an orderly end
    */
   onEnd(words?: string): void;
 }
 
-/** Connection for exactly one request. It is closed by a TCP reset (R3). */
+/** Connection for exactly one request. The connection is closed with a TCP reset (R3). */
 export class Connection implements SocketUser {
   readonly #target: ConnectionTarget;
   readonly #events: ConnectionEvents;
-  /** Cancels the dial of a host name. Undefined if the host is an IP address. */
+  /** Cancels the dial of a host name. `undefined` if the host is an IP address. */
   readonly #calledOff: (() => void) | undefined;
   #socket: Socket | undefined;
   #tls: TLSSocket | undefined;
   #isOpen = false;
-  /** Remote address as `host:port`, if it can be written in several ways (IPv6 or a host name). */
+  /** Remote address as `host:port`. Set only if the address can be written in several ways (IPv6 or a host name). */
   #far: string | undefined;
 
   constructor(target: ConnectionTarget, components: Pick<DialComponents, 'clock' | 'names'>, events: ConnectionEvents) {

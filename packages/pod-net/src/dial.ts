@@ -25,14 +25,14 @@ export interface DialComponents {
  */
 const FALLBACK_MS = 300;
 /**
- * Minimum time in ms for one attempt, unless less than that is left before the deadline (`saneMinimum` in Go's
- * `partialDeadline`).
+ * Minimum time in ms for one attempt (`saneMinimum` in Go's `partialDeadline`). An attempt gets less only if less time
+ * is left before the deadline.
  */
 const SANE_MINIMUM_MS = 2000;
-/** Error code of an attempt that exceeded its share of the time. */
+/** Code of the error of an attempt that exceeded its share of the time. */
 export const DIAL_TIMEOUT = 'DIAL_TIMEOUT';
 
-/** Shared by all connections, because the C library's resolver threads belong to the whole process. */
+/** Name lookup that all connections share, because the C library's resolver threads belong to the whole process. */
 const processNames: NameLookup = new NameLookup();
 
 /**
@@ -41,7 +41,7 @@ const processNames: NameLookup = new NameLookup();
  * family are tried in parallel as soon as the first family has failed or 300 ms have passed.
  * @param done receives the connected socket, or the error of the first address; never called synchronously from within
  * `dial`
- * @returns a function that cancels the dial; `done` is not called after it
+ * @returns a function that cancels the dial, so that `done` is not called any more
  */
 export function dial(
   { host, port, deadlineMs }: DialTarget,
@@ -133,8 +133,8 @@ export function dial(
 }
 
 /**
- * Returns how many of the remaining ms one of `attempts` attempts may use (Go's `partialDeadline`), or undefined if the
- * attempt may use all of them.
+ * Returns how many of the remaining ms one of `attempts` attempts may use (Go's `partialDeadline`), or `undefined` if
+ * the attempt may use all remaining time.
  */
 function shareOf(leftMs: number | undefined, attempts: number): number | undefined {
   if (leftMs === undefined || attempts === 1) return undefined;

@@ -1,6 +1,6 @@
 import { brand, hasBrand } from '@node-agent/async';
 
-/** Codes of errors in a request that are found before anything is sent. */
+/** Codes of request errors that are detected before anything is sent. */
 export type PodNetErrorCode = 'InvalidPort' | 'InvalidUrl';
 
 const BRAND = '@node-agent/pod-net.PodNetError';

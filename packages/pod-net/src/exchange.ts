@@ -10,8 +10,8 @@ import { requestHead, type SentRequest } from './request-head.ts';
 export interface ExchangeOptions {
   readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
   /**
-   * Deadline for the whole exchange, in ms of the monotonic clock. The exchange does not enforce the deadline itself
-   * after connecting: the caller must call `expire` then.
+   * Deadline for the whole exchange, in ms of the monotonic clock. The exchange enforces the deadline only while it
+   * connects. After that, the caller must call `expire` at the deadline.
    */
   readonly deadlineMs: number | undefined;
   /** Whether HTTP/2 is offered to an HTTPS server. */
@@ -21,7 +21,7 @@ export interface ExchangeOptions {
 const MAX_PORT = 65_535;
 
 /**
- * Sends one GET request over its own connection and reads the response. The connection is reset as soon as the response
+ * Sends one GET request over a new connection and reads the response. The connection is reset as soon as the response
  * has been read.
  */
 export class RequestUnderWay implements ConnectionEvents {
@@ -34,7 +34,9 @@ export class RequestUnderWay implements ConnectionEvents {
   #byHttp2: Http2Exchange | undefined;
   #isSettled = false;
 
-  /** @param done called at most once with the outcome; never from within the constructor, and not after `callOff` */
+  /**
+   * @param done called at most once with the outcome. It is not called from within the constructor, nor after `callOff`
+   */
   constructor(
     request: SentRequest,
     limitOf: BodyLimit,
@@ -56,12 +58,12 @@ export class RequestUnderWay implements ConnectionEvents {
     }
   }
 
-  /** Handles the expired deadline: settles with a fault, or with the part of the body that has arrived. */
+  /** Called by the owner at the deadline. Settles with a fault, or with the part of the body that has arrived. */
   expire(): void {
     if (!this.#isSettled) this.#settle((this.#byHttp2 ?? this.#reader).expire());
   }
 
-  /** Cancels the request and resets its connection. `done` is not called after it. */
+  /** Cancels the request and resets its connection, so that `done` is not called any more. */
   callOff(): void {
     this.#isSettled = true;
     this.#connection?.reset();
@@ -69,7 +71,7 @@ export class RequestUnderWay implements ConnectionEvents {
 
   onOpen(stream: Duplex, protocol: 'http/1.1' | 'h2'): void {
     if (protocol === 'http/1.1') stream.write(this.#head, 'latin1');
-    // Go accepts some requests that Node's HTTP/2 client refuses to send; those end here.
+    // Node's HTTP/2 client throws for some requests that Go accepts. Such a request fails here.
     else this.#askByHttp2(stream).catch((error: Error) => this.#fail(`http2: ${error.message}`));
   }
 

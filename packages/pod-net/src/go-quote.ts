@@ -16,7 +16,7 @@ const SPECIAL =
   /[\xc2-\xdf][\x80-\xbf]|(?:\xe0[\xa0-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]|\xed[\x80-\x9f])[\x80-\xbf]|(?:\xf0[\x90-\xbf]|[\xf1-\xf3][\x80-\xbf]|\xf4[\x80-\x8f])[\x80-\xbf]{2}|[^ !#-[\]-~]/g;
 const PRINTABLE = /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u;
 
-/** Maximum number of bytes that {@link goQuote} quotes; the rest is dropped to bound the length of messages. */
+/** Maximum number of bytes that {@link goQuote} quotes; the rest is dropped, so that messages have a limited length. */
 export const MAX_QUOTED = 4096;
 
 /** Like {@link goQuoteAll}, but quotes at most {@link MAX_QUOTED} bytes. */

@@ -4,23 +4,23 @@ import { escaped, shown, UrlFault, unescaped } from './url-escapes.ts';
 
 /** Parsed URL with the fields of Go's `net/url`. All strings hold bytes, one per character. */
 export interface GoUrl {
-  /** Scheme in lower case; '' in a relative reference. */
+  /** Scheme in lower case. Empty in a relative reference. */
   readonly scheme: string;
-  /** Text after the scheme if that text does not start with `/`. */
+  /** Text after the scheme, if that text does not start with `/`. Otherwise empty. */
   readonly opaque: string;
   readonly user: UserInfo | undefined;
   /** Host including the port, if present; percent-escapes are decoded. */
   readonly host: string;
-  /** Path with its percent-escapes. */
+  /** Path as written, with its percent-escapes. */
   readonly path: string;
   /** Whether the URL contains a `?`, even if the query is empty. */
   readonly hasQuery: boolean;
   readonly query: string;
-  /** Fragment with its percent-escapes. */
+  /** Fragment as written, with its percent-escapes. */
   readonly fragment: string;
 }
 
-/** User information; percent-escapes are decoded. */
+/** User name and password of a URL, with percent-escapes decoded. */
 interface UserInfo {
   readonly name: string;
   readonly password: string | undefined;
@@ -70,7 +70,7 @@ export function urlText(url: GoUrl): string {
   return `${scheme}${authority}${root}${url.path}${rest}`;
 }
 
-/** Returns `user:password@` with escapes, or '' if the URL has no user. */
+/** Returns `user:password@` with escapes, or an empty text if the URL has no user. */
 function userText({ user }: GoUrl): string {
   if (user === undefined) return '';
   const password = user.password === undefined ? '' : `:${escaped(user.password, 'userinfo')}`;
@@ -90,7 +90,9 @@ export function requestUri({ opaque, path, hasQuery, query }: GoUrl): string {
   return hasQuery ? `${own}?${query}` : own;
 }
 
-/** Splits a URL's host into the name or address without brackets and the port; '' if there is no port. */
+/**
+ * Splits a URL's host into the name or address without brackets, and the port. The port is empty if the host has none.
+ */
 export function hostParts(host: string): readonly [name: string, port: string] {
   const [, before = host, port = ''] = /^(.*):([0-9]*)$/s.exec(host) ?? [];
   return [before.startsWith('[') ? before.slice(1, -1) : before, port];
@@ -179,7 +181,7 @@ function checkPort(port: string): void {
   if (!/^(?::[0-9]*)?$/.test(port)) throw new UrlFault(`invalid port ${goQuote(port)} after host`);
 }
 
-/** Resolves `.` and `..` segments. */
+/** Resolves the `.` and `..` segments of a path reference against a base path. */
 function resolvedPath(base: string, ref: string): string {
   const full = ref === '' ? base : ref.startsWith('/') ? ref : base.slice(0, base.lastIndexOf('/') + 1) + ref;
   if (full === '') return '';

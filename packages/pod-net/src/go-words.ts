@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<string, string>> = {
 export interface ErrorContext {
   readonly host: string;
   readonly port: number;
-  /** Local and remote address of the connection as `local->remote`; '' if the connection was not yet established. */
+  /** Local and remote address of the connection as `local->remote`. Empty if the connection was not established. */
   readonly ends: string;
 }
 
@@ -40,7 +40,7 @@ export function goWords(error: unknown, context: ErrorContext): string {
   if (words !== undefined && (syscall === 'read' || syscall === 'write')) {
     return `${syscall} tcp ${ends}: ${syscall}: ${words}`;
   }
-  // Node reports ECONNRESET without a syscall if the peer closes during the TLS handshake; Go reports EOF.
+  // Node reports ECONNRESET without a syscall if the peer closes during the TLS handshake; Go reports EOF in this case.
   if (code === 'ECONNRESET') return 'EOF';
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return tlsWords(error.message);
   return error.message;

@@ -2,11 +2,11 @@ import { goQuote } from './go-quote.ts';
 
 /** Matches a header line: a name, which may contain spaces, and a value without control characters. */
 const FIELD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z ]+:[\t\x20-\x7e\x80-\xff]*$/;
-/** Maximum number of bytes that are quoted of a first header line that starts with a space. */
+/** Maximum number of bytes that are quoted from a header that starts with a space and is therefore malformed. */
 const MAX_INITIAL_LINE = 80;
 
 /**
- * Parses header or trailer fields line by line (`ReadMIMEHeader` in net/textproto). It keeps only the values that an
+ * Parses header or trailer fields line by line (`ReadMIMEHeader` in net/textproto). Keeps only the values that an
  * `httpGet` needs: `Content-Length`, `Transfer-Encoding`, `Trailer` and `Location`.
  */
 export class HeaderFields {
@@ -16,11 +16,13 @@ export class HeaderFields {
   location: string | undefined;
   /** Go's error text if the fields are malformed. */
   fault: string | undefined;
-  /** Last field read. It stays open until the next line is known, because that line may continue the field. */
+  /**
+   * Last field that was read. The field is not parsed until the next line is known, because that line may continue it.
+   */
   #open: string | undefined;
   #any = false;
 
-  /** Takes a line without its line ending. @returns whether this line ends the header, or is malformed */
+  /** Processes a line without its line ending. @returns whether the line ends the header or is malformed */
   line(line: string): boolean {
     const isMore = line.startsWith(' ') || line.startsWith('\t');
     if (isMore && this.#open !== undefined) {
@@ -36,12 +38,12 @@ export class HeaderFields {
     return this.fault !== undefined;
   }
 
-  /** Takes the beginning of an incomplete line. If the line cannot be a continuation, the open field is finished. */
+  /** Processes the beginning of an incomplete line. If the line cannot be a continuation, the last field is parsed. */
   begins(part: string): void {
     if (!part.startsWith(' ') && !part.startsWith('\t')) this.close();
   }
 
-  /** Finishes the open field. */
+  /** Parses and stores the last field. */
   close(): void {
     const field = this.#open;
     if (field === undefined) return;

@@ -13,12 +13,12 @@ export type HttpGetResult =
   | {
       readonly kind: 'answer';
       readonly status: number;
-      /** First 10 KiB of the body, decoded as UTF-8. */
+      /** The first 10 KiB of the body, decoded as UTF-8. */
       readonly body: string;
-      /** Go's error text if the body ended early. */
+      /** Go's error text, if the body ended early. */
       readonly bodyFault?: string;
     }
-  /** No response. The message has the text of Go's client: `Get "http://10.0.0.5:80/": EOF`. */
+  /** The request got no response. The message has the text of Go's client: `Get "http://10.0.0.5:80/": EOF`. */
   | { readonly kind: 'fault'; readonly message: string };
 
 /** Options of {@link httpGet}. */
@@ -34,15 +34,15 @@ export interface HttpGetOptions {
 }
 
 /**
- * Maximum number of bytes that are read of a redirect's body, unless Content-Length says that the body is longer. Go
- * reads them in order to reuse the connection.
+ * Maximum number of bytes that are read of a redirect's body. Go reads these bytes in order to reuse the connection. If
+ * Content-Length says that the body is longer, nothing is read.
  */
 const MAX_REDIRECT_BODY_BYTES = 2048;
 
 /**
- * Performs an `httpGet` (`pkg/probe/http/http.go`). It follows redirects to the same host, sends at most ten requests
- * and reads 10 KiB of the last body (R3). Every request uses a new connection that is reset at the end. Failures of the
- * server are returned as a `fault`; the promise does not reject for them.
+ * Performs an `httpGet` (`pkg/probe/http/http.go`). Redirects to the same host are followed, with at most ten requests
+ * in total. 10 KiB of the last body are read (R3). Every request uses a new connection that is reset at the end.
+ * Failures of the server do not reject the promise, but are returned as a `fault`.
  * @throws the signal's reason if the signal is aborted
  */
 export async function httpGet(
@@ -84,7 +84,8 @@ export class HttpGetUnderWay {
   #hasExpired = false;
 
   /**
-   * @param done called at most once with the result; never from within the constructor, and not after {@link callOff}
+   * @param done called at most once with the result. It is not called from within the constructor, nor after {@link
+   * callOff}
    */
   constructor(first: HttpGetRequest, options: ExchangeOptions, done: (result: HttpGetResult) => void) {
     this.#first = first;
@@ -94,7 +95,7 @@ export class HttpGetUnderWay {
     this.#underWay = this.#send();
   }
 
-  /** Handles the expired deadline: calls `done` synchronously with what has arrived so far. */
+  /** Called by the owner at the deadline. Calls `done` synchronously with the part of the response that has arrived. */
   expire(): void {
     this.#hasExpired = true;
     this.#underWay.expire();
@@ -143,8 +144,8 @@ function answerOf({ status, body, bodyFault }: Exchange & { readonly kind: 'answ
 }
 
 /**
- * Maximum lengths of an error message and of the URL in it. They are limited because a container controls where its
- * redirects lead, and error messages are stored in events.
+ * Maximum length of the URL in an error message. It is limited because a container controls where its redirects lead,
+ * and error messages are stored in events.
  */
 const MAX_URL_LENGTH = 2048;
 const MAX_MESSAGE_LENGTH = 8192;

@@ -13,17 +13,17 @@ export interface HttpGetRequest {
   /** Host name or IP address, without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Path and query as they are sent; one byte per character. */
+  /** Path and query in the form in which they are sent, one byte per character. */
   readonly target: string;
   /**
-   * Header fields; a name may occur more than once. Fields that the client controls are not sent: `Host`,
-   * `Content-Length`, `Transfer-Encoding`, `Trailer`.
+   * Header fields; a name may occur more than once. The client itself sets the following fields, whose values here are
+   * not sent: `Host`, `Content-Length`, `Transfer-Encoding`, `Trailer`.
    */
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** Value of the `Host` header. Default: host and port. */
   readonly hostHeader?: string;
   /**
-   * URL, one byte per character. Set only if it differs from the URL that scheme, host, port and target make, for
+   * URL, one byte per character. Set only if the URL differs from the one that scheme, host, port and target make, for
    * example because it contains a user for basic authentication.
    */
   readonly url?: string;
@@ -88,13 +88,13 @@ export function urlOf({ scheme, host, port, target, url }: HttpGetRequest): stri
   return url ?? `${scheme}://${hostAndPort(host, port)}${target}`;
 }
 
-/** Returns the request with another scheme and the same port. */
+/** Returns a copy of a request with another scheme and the same port. */
 export function withScheme(request: HttpGetRequest, scheme: string): HttpGetRequest {
   const { url, ...rest } = request;
   return { ...rest, scheme, ...(url !== undefined && { url: scheme + url.slice(request.scheme.length) }) };
 }
 
-/** Formats `host:port`; an IPv6 address is put in brackets. */
+/** Formats `host:port`, with brackets around an IPv6 address. */
 export function hostAndPort(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

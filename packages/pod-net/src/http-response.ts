@@ -8,26 +8,30 @@ export type Exchange =
   | {
       readonly kind: 'answer';
       readonly status: number;
-      /** `Location` header; one byte per character. */
+      /** Value of the `Location` header, one byte per character. */
       readonly location: string | undefined;
-      /** Body, cut at the limit. */
+      /** Body of the response, cut at the limit. */
       readonly body: string;
-      /** Go's error text if the body ended early. Absent if the body was cut at the limit. */
+      /** Go's error text, if the body ended early. Absent if the body is complete or was cut at the limit. */
       readonly bodyFault?: string;
     }
   | { readonly kind: 'fault'; readonly message: string };
 
 /**
- * Returns the maximum number of body bytes to read, depending on the head. `length` is the Content-Length, if known.
+ * Returns the maximum number of body bytes to read for a response with the given head.
+ * @param length the Content-Length, if known
  */
 export type BodyLimit = (status: number, location: string | undefined, length: number | undefined) => number;
 
 /**
- * Limit of a response head. Go's default is 10 MiB; this limit is lower because parsing a head blocks the event loop,
- * and nothing of a head except its errors is reported.
+ * Maximum size of a response head in bytes. Go's default is 10 MiB. This limit is lower because parsing a head blocks
+ * the event loop, and only errors in the head are ever reported.
  */
 const MAX_HEAD_BYTES = 256 * 1024;
-/** Limit of a fault's message. Go quotes the whole faulty line, and only the beginning is useful in an event. */
+/**
+ * Maximum length of a fault's message. Go quotes the whole faulty line, of which only the beginning is useful in an
+ * event.
+ */
 const MAX_FAULT_LENGTH = 4096;
 const BROKEN = 'net/http: HTTP/1.x transport connection broken: ';
 
@@ -39,9 +43,9 @@ const BROKEN = 'net/http: HTTP/1.x transport connection broken: ';
 export class HttpResponseReader {
   readonly #limitOf: BodyLimit;
   #headBytes = 0;
-  /** Pieces of an incomplete line. */
+  /** Received pieces of an incomplete line. */
   readonly #held: string[] = [];
-  /** Parsed status line, or Go's error text. */
+  /** Parsed status line, or Go's error text for a malformed one. `undefined` until the line has arrived. */
   #first: StatusLine | string | undefined;
   #fields = new HeaderFields();
   #body: ResponseBody | undefined;
@@ -50,7 +54,7 @@ export class HttpResponseReader {
     this.#limitOf = limitOf;
   }
 
-  /** Takes received bytes; `bytes` is not kept. @returns the outcome, once it is known */
+  /** Processes received bytes, without keeping a reference to `bytes`. @returns the outcome as soon as it is known */
   push(bytes: Buffer): Exchange | undefined {
     let from = 0;
     if (this.#body === undefined) {
@@ -62,20 +66,20 @@ export class HttpResponseReader {
     return body?.push(bytes, from) ? this.#answer(body.fault) : undefined;
   }
 
-  /** Handles the end of the connection. `words` is the error text if the connection broke. @returns the outcome */
+  /** Processes the end of the connection. `words` is the error text if the connection broke. @returns the outcome */
   end(words?: string): Exchange {
     if (this.#body !== undefined) return this.#answer(this.#body.end(words));
     if (this.#headBytes === 0) return { kind: 'fault', message: words ?? 'EOF' };
     const rest = this.#held.join('');
     // Go parses an incomplete line as if it were complete. It reports the connection error only between two responses;
-    // elsewhere it reports an unexpected EOF.
+    // elsewhere, Go reports an unexpected EOF.
     const wasBetween = rest === '' && this.#first === undefined;
     if (rest !== '') this.#line(rest);
     this.#fields.close();
     return this.#broken(this.#fault ?? (wasBetween ? words : undefined) ?? 'unexpected EOF');
   }
 
-  /** Handles the expired deadline. @returns the outcome */
+  /** Returns the outcome of a response that is incomplete at the deadline. */
   expire(): Exchange {
     if (this.#body !== undefined) {
       return this.#answer('context deadline exceeded (Client.Timeout or context cancellation while reading body)');
@@ -85,8 +89,9 @@ export class HttpResponseReader {
   }
 
   /**
-   * Parses the head. @returns the offset in `bytes` at which the body begins, the outcome if the head is faulty, or
-   * undefined if the head is incomplete
+   * Parses the head.
+   * @returns the offset in `bytes` at which the body begins, or the outcome if the head is faulty, or `undefined` if
+   * the head is incomplete
    */
   #head(bytes: Buffer): number | Exchange | undefined {
     const came = bytes.toString('latin1');
@@ -126,14 +131,17 @@ export class HttpResponseReader {
     return typeof this.#first === 'string' ? this.#first : this.#fields.fault;
   }
 
-  /** Takes one line. @returns whether the line ends the head, or is malformed */
+  /** Processes one line of the head. @returns whether the line ends the head or is malformed */
   #line(line: string): boolean {
     if (this.#first !== undefined) return this.#fields.line(line);
     this.#first = statusLine(line);
     return false;
   }
 
-  /** Goes on with the body. After an informational (1xx) response, goes on with the head of the next response. */
+  /**
+   * Called at the end of a head. Creates the reader of the body or, after an informational (1xx) response, prepares for
+   * the head of the next response.
+   */
   #framed(): void {
     const first = this.#first;
     if (this.#fault !== undefined || first === undefined || typeof first === 'string') return;

@@ -5,14 +5,17 @@ import type { BodyLimit, Exchange } from './http-response.ts';
 import { type RequestFields, requestFields, type SentRequest } from './request-head.ts';
 import { KeptBytes } from './response-body.ts';
 
-/** Limit of a response head. It is lower than for HTTP/1.1, because HPACK packs a large head into few bytes. */
+/**
+ * Maximum size of a response head in bytes. The limit is lower than for HTTP/1.1, because HPACK encodes a large head in
+ * few bytes.
+ */
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_HEADER_FIELDS = 1024;
 /** Maximum number of informational (1xx) responses. */
 const MAX_INFORMATIONAL = 5;
-/** Memory limit of a session in MB; 1 is the smallest value that Node accepts. */
+/** Memory limit of an HTTP/2 session in MB. 1 is the smallest value that Node accepts. */
 const MAX_SESSION_MEGABYTES = 1;
-/** Headers that belong to an HTTP/1.1 connection and have no meaning in HTTP/2. */
+/** HTTP/1.1 headers that concern the connection and therefore are not sent over HTTP/2. */
 const NOT_SENT = new Set(['Connection', 'Proxy-Connection', 'Upgrade', 'Keep-Alive', 'Te', 'Http2-Settings']);
 
 /** Names of HTTP/2 error codes by number (RFC 9113, 7). */
@@ -67,14 +70,14 @@ export class Http2Exchange {
   }
 
   /**
-   * Handles the end of the response or of the connection. `words` is the error text if the connection broke. @returns
-   * the outcome
+   * Returns the outcome at the end of the response or of the connection.
+   * @param words the error text if the connection broke
    */
   end(words?: string): Exchange {
     return this.#answered(words) ?? { kind: 'fault', message: words ?? 'unexpected EOF' };
   }
 
-  /** Handles the expired deadline. @returns the outcome */
+  /** Returns the outcome of a response that is incomplete at the deadline. */
   expire(): Exchange {
     const answer = this.#answered(
       'context deadline exceeded (Client.Timeout or context cancellation while reading body)',
@@ -92,8 +95,8 @@ export class Http2Exchange {
       const body = new KeptBytes(limit);
       this.#answer = { status, location: place, body };
       if (limit === 0) this.#end();
-      // If headers and data arrive together, Node emits the data first unless this listener is added inside the
-      // response handler.
+      // The listener must be added inside the response handler. If headers and data arrive together, Node would
+      // otherwise emit the data first.
       stream.on('data', (bytes: Buffer) => {
         body.add(bytes, 0, bytes.length);
         if (body.isFull) this.#end();
@@ -157,7 +160,7 @@ function requested(session: ClientHttp2Session, request: SentRequest, fields: Re
   try {
     return session.request({ ...own, ...Object.fromEntries(values) }, { endStream: true });
   } catch {
-    // Node refuses several values for some headers; only the first value of each header is sent then.
+    // For some headers, Node throws if there are several values. Then only the first value of each header is sent.
     const firsts = [...values].map(([name, [first]]) => [name, first]);
     return session.request({ ...own, ...Object.fromEntries(firsts) }, { endStream: true });
   }

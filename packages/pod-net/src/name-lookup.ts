@@ -8,10 +8,10 @@ type Lookup = (
 ) => void;
 
 /**
- * Looks up host names one at a time. Concurrent requests for one name share one lookup. Reason: a lookup of the C
- * library cannot be cancelled and occupies one of the few resolver threads of the process. If a pod's name server does
- * not answer, parallel lookups would block name resolution for the whole process. Callers limit their own waiting time.
- * Names that no caller waits for any more are dropped from the queue.
+ * Looks up host names one at a time. Concurrent requests for one name share one lookup. Lookups are not parallel,
+ * because a lookup of the C library cannot be cancelled and occupies one of the few resolver threads of the process. If
+ * a pod's name server does not answer, parallel lookups would block name resolution for the whole process. Callers
+ * limit their own waiting time. Names that no caller waits for any more are dropped from the queue.
  */
 export class NameLookup {
   readonly #lookup: Lookup;
@@ -25,8 +25,8 @@ export class NameLookup {
   }
 
   /**
-   * Looks up all addresses of a name, the preferred one first. @returns a function that cancels the request; `answer`
-   * is not called after it
+   * Looks up all addresses of a name, the preferred one first. @returns a function that cancels the request, so that
+   * `answer` is not called any more
    */
   all(name: string, answer: Answer): () => void {
     const answers = this.#waiting.get(name) ?? new Set();

@@ -4,7 +4,10 @@ import { ResettingSocket } from './socket.ts';
 /** Callbacks of a {@link PlainSocket}. */
 export interface SocketUser {
   onConnect(): void;
-  /** Called with received bytes. The buffer is shared between sockets: the callee must not keep a reference to it. */
+  /**
+   * Called with received bytes. The buffer is shared between sockets: the callee must not keep a reference to the
+   * buffer.
+   */
   onBytes(bytes: Buffer): void;
   /** Called when the peer has closed its sending side. */
   onEnd(): void;
@@ -15,17 +18,19 @@ export interface SocketUser {
 const MAX_IDLE = 32;
 const idle: PlainSocket[] = [];
 
-/** Read buffer shared by all plain sockets. A callee may use its content only until it returns. */
+/** Read buffer shared by all plain sockets. A callee may use the buffer's content only until the callee returns. */
 let readBuffer: Buffer | undefined;
 
 /**
- * Socket object that can be reused: its connection is reset, and the object connects again for another request.
+ * Socket object that can be reused. After its connection was reset, the object connects again for another request.
  * Creating the object costs more than everything else this package does for a probe. A socket whose connection ended in
  * any other way than by this side's reset is not reused.
  */
 export class PlainSocket extends ResettingSocket {
   user: SocketUser | undefined;
-  /** Whether the socket may be reused: no error, no end by the peer, no unsent bytes. */
+  /**
+   * Whether the socket may be reused: no error occurred, the peer did not end the connection, and no bytes are unsent.
+   */
   #isSound = true;
 
   private constructor(onread: OnReadOpts) {

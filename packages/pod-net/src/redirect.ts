@@ -3,9 +3,9 @@ import { hostParts, parseUrl, resolveUrl, urlText, withoutPassword } from './go-
 import { type HttpGetRequest, requestTo, urlOf } from './http-request.ts';
 import type { SentRequest } from './request-head.ts';
 
-/** Decision about the redirect of a response. */
+/** Decision whether and how a redirect is followed. */
 export type Redirect =
-  /** The response is the final one: it is no redirect, or it redirects to another host. */
+  /** The response is final: it is no redirect, or it redirects to another host. */
   | { readonly kind: 'none' }
   | { readonly kind: 'follow'; readonly request: SentRequest }
   | {
@@ -25,16 +25,20 @@ const MAX_REQUESTS = 10;
  */
 const MAX_LOCATION_LENGTH = 16 * 1024;
 
-/** The response is the final one. */
+/** Decision for a final response, which is not followed by another request. */
 export const NO_REDIRECT: Redirect = { kind: 'none' };
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Headers that describe a request body. None of these requests has a body. */
+/**
+ * Headers that describe a request body. They are removed after most redirects, because no request of this package has a
+ * body.
+ */
 const OF_A_BODY = new Set(['Content-Encoding', 'Content-Language', 'Content-Location', 'Content-Type']);
 
 /**
- * Decides what follows a response (`RedirectChecker` in `pkg/probe/http/http.go`, `do` in net/http/client.go; R3). A
- * redirect is followed only to the host of the first request; its port and scheme may differ.
+ * Decides whether a response is followed by another request (`RedirectChecker` in `pkg/probe/http/http.go`, `do` in
+ * net/http/client.go; R3). A redirect is followed only to the host of the first request; the port and scheme may
+ * differ.
  * @param location one byte per character
  * @param sent number of requests sent so far
  */

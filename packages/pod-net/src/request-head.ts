@@ -4,17 +4,17 @@ import { type GoUrl, parseUrl } from './go-url.ts';
 import { trimmed } from './header-fields.ts';
 import { canonicalName, type HttpGetRequest, urlOf, utf8Bytes } from './http-request.ts';
 
-/** Request with the additions of a redirect. */
+/** A request as it is sent, which may be the result of a redirect. */
 export interface SentRequest extends HttpGetRequest {
   /** Value of the `Referer` header, one byte per character. A `Referer` header of the action takes precedence. */
   readonly referer?: string;
-  /** Whether body headers are still sent: no redirect so far has removed them. */
+  /** Whether headers that describe a body are still sent. A redirect may have removed them. */
   readonly keepsBodyHeaders?: boolean;
 }
 
-/** Header fields as they are sent; one byte per character. */
+/** Header fields in the form in which they are sent, one byte per character. */
 export interface RequestFields {
-  /** Value of the `Host` header; '' if the host contains characters that cannot be sent. */
+  /** Value of the `Host` header. Empty if the host contains characters that cannot be sent. */
   readonly host: string;
   /** `User-Agent` first, then the other fields sorted by name. Fields of the same name keep their order. */
   readonly others: readonly (readonly [name: string, value: string])[];
@@ -80,7 +80,9 @@ function written(request: SentRequest): string | RequestFault {
   return `${head}${saysHowItEnds(others) ? '' : 'Connection: close\r\n'}\r\n`;
 }
 
-/** Returns whether the action's own headers close the connection or upgrade it. */
+/**
+ * Reports whether the action's own headers close or upgrade the connection, so that `Connection: close` is not added.
+ */
 function saysHowItEnds(fields: RequestFields['others']): boolean {
   const connection = fields.filter(([name]) => name === 'Connection').map(([, value]) => value);
   if (/(?:^|[ \t,])close(?:$|[ \t,])/i.test(connection[0] ?? '')) return true;
@@ -91,8 +93,8 @@ function saysHowItEnds(fields: RequestFields['others']): boolean {
 }
 
 /**
- * Converts the `Host` value to ASCII without the zone of an IPv6 address. Returns '' if it contains characters that
- * cannot be sent.
+ * Converts a `Host` value to ASCII and removes the zone of an IPv6 address. Returns an empty text if the value contains
+ * characters that cannot be sent.
  */
 function hostField(host: string): string | RequestFault {
   let ascii = host;

@@ -3,9 +3,12 @@ import type { Framing } from './response-head.ts';
 
 /** Maximum number of bytes that are read of the last response's body (R3). */
 export const MAX_BODY_BYTES: number = 10 * 1024;
-/** Limit of a chunk-size line with its extensions, and of the trailer: the size of Go's read buffer. */
+/**
+ * Maximum length of a chunk-size line with its extensions, and of the trailer. The limit is the size of Go's read
+ * buffer.
+ */
 const MAX_LINE_BYTES = 4096;
-/** Limit of the chunk overhead, in bytes beyond 16 per chunk and twice the data. */
+/** Maximum overhead of the chunked encoding, in bytes beyond 16 bytes per chunk plus twice the data. */
 const MAX_EXCESS_BYTES = 16 * 1024;
 
 /** Incremental reader of a response body. */
@@ -15,18 +18,19 @@ export interface ResponseBody {
   /** Returns the kept bytes, decoded as UTF-8. */
   text(): string;
   /**
-   * Takes received bytes starting at `from`; `bytes` is not kept. @returns whether the body is complete or the limit is
-   * reached
+   * Processes received bytes starting at `from`, without keeping a reference to `bytes`.
+   * @returns whether the body is complete or the limit is reached
    */
   push(bytes: Buffer, from: number): boolean;
   /**
-   * Handles the end of the connection. `words` is the error text if the connection broke. @returns the error text if
-   * the body is incomplete
+   * Processes the end of the connection.
+   * @param words the error text if the connection broke
+   * @returns the error text if the body is incomplete
    */
   end(words: string | undefined): string | undefined;
 }
 
-/** Returns a reader for a body. @param limit maximum number of bytes to keep */
+/** Returns a reader for a body with the given framing. @param limit maximum number of bytes to keep */
 export function responseBody(framing: Framing, limit: number): ResponseBody {
   const kept = new KeptBytes(limit);
   return framing === 'chunked'
@@ -34,7 +38,7 @@ export function responseBody(framing: Framing, limit: number): ResponseBody {
     : new PlainBody(kept, framing === 'until close' ? Infinity : framing);
 }
 
-/** Keeps the first bytes of a body. */
+/** Stores the first bytes of a body. */
 export class KeptBytes {
   readonly #limit: number;
   #bytes = '';
@@ -56,7 +60,7 @@ export class KeptBytes {
   }
 }
 
-/** Body with a known length, or body that ends with the connection. */
+/** Reads a body with a known length, or a body that ends when the connection ends. */
 class PlainBody implements ResponseBody {
   readonly fault = undefined;
   readonly #kept: KeptBytes;
@@ -84,14 +88,14 @@ class PlainBody implements ResponseBody {
 }
 
 /**
- * Chunked body: it ends with a chunk of size 0 and a trailer (`net/http/internal/chunked.go`, `readTrailer` in
- * transfer.go).
+ * Reads a chunked body, which ends with a chunk of size 0 and a trailer (`net/http/internal/chunked.go`, `readTrailer`
+ * in transfer.go).
  */
 class ChunkedBody implements ResponseBody {
   readonly #kept: KeptBytes;
   fault: string | undefined;
   #part: 'size' | 'data' | 'data end' | 'trailer' | 'done' = 'size';
-  /** Received part of a size line, of the CRLF after the data, or of the trailer. */
+  /** Received part of an incomplete element: a size line, the CRLF after the data, or the trailer. */
   #held = '';
   #left = 0;
   #excess = 0;
@@ -117,13 +121,13 @@ class ChunkedBody implements ResponseBody {
       : 'http: suspiciously long trailer after chunked body';
   }
 
-  // When the limit is reached, later bytes are ignored. Go may still report a fault in bytes that arrived together with
-  // the last kept byte.
+  // When the limit of kept bytes is reached, all later bytes are ignored. Go may still report a fault in bytes that
+  // arrived together with the last kept byte.
   #isDone(): boolean {
     return this.fault !== undefined || this.#part === 'done' || this.#kept.isFull;
   }
 
-  /** Parses the current part. @returns the offset at which the next part begins */
+  /** Processes bytes of the current element. @returns the offset of the first byte that was not processed */
   #take(bytes: Buffer, from: number): number {
     switch (this.#part) {
       case 'size':
@@ -202,8 +206,8 @@ class ChunkedBody implements ResponseBody {
 }
 
 /**
- * Returns the allowed overhead of one chunk. Go computes it as int64, which overflows to a negative number for sizes
- * that no real chunk has.
+ * Returns the allowed overhead of one chunk. Go computes the overhead as int64, which overflows to a negative number
+ * for sizes that no real chunk has.
  */
 function allowance(digits: string, size: number): number {
   return 16 + (size < 2 ** 62 ? 2 * size : Number(BigInt.asIntN(64, 2n * BigInt(`0x${digits}`))));

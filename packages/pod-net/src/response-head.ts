@@ -8,7 +8,7 @@ export interface StatusLine {
   readonly knowsChunks: boolean;
 }
 
-/** How the end of a body is determined: by its length in bytes, by the last chunk, or by the end of the connection. */
+/** Framing of a body, which determines its end: the length in bytes, a last chunk, or the end of the connection. */
 export type Framing = number | 'chunked' | 'until close';
 
 const MAX_LENGTH = '9223372036854775807';
@@ -27,8 +27,8 @@ export function statusLine(line: string): StatusLine | string {
 }
 
 /**
- * Determines how the body is framed (`readTransfer` in net/http/transfer.go). @returns the framing, or Go's error text
- * in `fault`
+ * Determines how the body of a response is framed (`readTransfer` in net/http/transfer.go). @returns the framing, or
+ * Go's error text in `fault`
  */
 export function framingOf(
   { status, knowsChunks }: StatusLine,
@@ -51,7 +51,7 @@ export function framingOf(
   return isChunked ? 'chunked' : (length ?? 'until close');
 }
 
-/** Parses Content-Length values. @returns the length, or Go's error text */
+/** Parses the values of all Content-Length headers. @returns the length, or Go's error text */
 function lengthOf(values: readonly string[]): number | string {
   const text = trimmed(values[0] ?? '');
   if (values.length === 1 && /^\d{1,15}$/.test(text)) return Number(text);

@@ -17,10 +17,12 @@ export interface OpenSocket {
  */
 export class ResettingSocket extends Socket {
   isResetting = false;
-  /** Local address as `127.0.0.1:4000`, saved when the connection breaks because the system forgets it then. */
+  /**
+   * Local address as `127.0.0.1:4000`. Saved when the connection breaks, because the system forgets the address then.
+   */
   ownEnd: string | undefined;
 
-  /** Sends no FIN when writing ends. */
+  /** Called when writing ends. Sends no FIN. */
   override _final(callback: () => void): void {
     callback();
   }
@@ -47,9 +49,9 @@ export function openSocket(target: { readonly host: string; readonly port: numbe
 }
 
 /**
- * Returns the remote address of a connection to `host` as the system reports it. It must be read while the connection
- * is open, because the system forgets it when the connection breaks. Returns `undefined` for an IPv4 address, which has
- * only one notation.
+ * Returns the remote address of a connection to `host` as the system reports it. The address must be read while the
+ * connection is open, because the system forgets it when the connection breaks. Returns `undefined` for an IPv4
+ * address, which has only one notation.
  */
 export function farEnd(socket: Socket, host: string): string | undefined {
   return isIPv4(host) ? undefined : address(socket.remoteAddress, socket.remotePort);
@@ -61,10 +63,10 @@ export function endsOf(socket: Socket, far: string): string {
   return `${own ?? address(socket.localAddress, socket.localPort)}->${far}`;
 }
 
-/** Error listener for sockets that are no longer used. */
+/** Error listener that does nothing, for sockets that are no longer used. */
 export function ignore(): void {}
 
-/** Formats `host:port` as the system reports them. */
+/** Formats an address and port of the system as `host:port`, with brackets around an IPv6 address. */
 export function address(host: string | undefined, port: number | undefined): string {
   return host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

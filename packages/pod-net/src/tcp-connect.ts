@@ -9,13 +9,13 @@ import { ignore } from './socket.ts';
 export interface TcpTarget {
   readonly host: string;
   readonly port: number;
-  /** Time limit in ms. */
+  /** Time limit of the connection attempt in ms. */
   readonly timeoutMs: number;
 }
 
 /**
- * Opens a connection and closes it in an orderly way immediately (`pkg/probe/tcp/tcp.go`). It sends no reset, because a
- * server that does not handle socket errors would crash.
+ * Opens a connection and closes it in an orderly way immediately (`pkg/probe/tcp/tcp.go`). The connection is not reset,
+ * because a server that does not handle socket errors would crash.
  * @returns Go's error text if the connection failed (`dial tcp 10.0.0.5:80: i/o timeout`); `undefined` if it succeeded
  * @throws the signal's reason if the signal is aborted
  */

@@ -37,8 +37,8 @@ const ALERTS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Returns Go's text for a TLS alert that the peer sent, from OpenSSL's error message; `undefined` if the message does
- * not mention an alert.
+ * Returns Go's text for a TLS alert that the peer sent. Returns `undefined` if the message does not mention an alert.
+ * @param message OpenSSL's error message
  */
 export function remoteAlert(message: string): string | undefined {
   const [, digits] = /SSL alert number (\d+)/.exec(message) ?? [];

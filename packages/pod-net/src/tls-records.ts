@@ -1,28 +1,28 @@
 const HEADER_BYTES = 5;
 const [CHANGE_CIPHER_SPEC, ALERT, HANDSHAKE] = [20, 21, 22];
 
-/** Fault that makes Go's client end the connection. */
+/** Fault in a TLS record at which Go's client would end the connection. */
 export interface RecordFault {
-  /** Offset of the faulty record in the given bytes. */
+  /** Offset of the faulty record in the bytes passed to `push`. */
   readonly at: number;
   /** Go's error text. */
   readonly words: string;
 }
 
 /**
- * Parses the TLS records that a server sends. It finds faults that make Go's client end the connection, but which
+ * Parses the TLS records that a server sends. Detects faults at which Go's client ends the connection, but which
  * OpenSSL accepts or reports differently.
  */
 export class TlsRecords {
-  /** Received part of a record header. */
+  /** Received part of an incomplete record header. */
   readonly #header: number[] = [];
-  /** Remaining bytes of the current record. */
+  /** Number of bytes of the current record that have not arrived yet. */
   #left = 0;
   #isFirst = true;
   #isEncrypted = false;
   #handshakes = 0;
 
-  /** Whether the bytes so far end with a complete record. */
+  /** Reports whether the bytes received so far end with a complete record. */
   get areWhole(): boolean {
     return this.#left === 0 && this.#header.length === 0;
   }
@@ -55,8 +55,8 @@ export class TlsRecords {
     }
     this.#isFirst = false;
     if (type === CHANGE_CIPHER_SPEC) this.#isEncrypted = true;
-    // In TLS 1.2 a server sends exactly one encrypted handshake record after ChangeCipherSpec; a second one is a
-    // renegotiation. TLS 1.3 hides the type of encrypted handshake records.
+    // In TLS 1.2, a server sends exactly one handshake record after ChangeCipherSpec, so a second one is a
+    // renegotiation. In TLS 1.3, records after ChangeCipherSpec do not show that they contain a handshake.
     if (type === HANDSHAKE && this.#isEncrypted) this.#handshakes++;
     return this.#handshakes > 1 ? 'local error: tls: no renegotiation' : undefined;
   }

@@ -15,7 +15,7 @@ const CIPHERS = [
   '@SECLEVEL=0',
 ].join(':');
 
-/** Shared by all connections, because creating a secure context takes as long as connecting. */
+/** TLS settings that all connections share, because creating a secure context takes as long as connecting. */
 let secureContext: SecureContext | undefined;
 
 /**
@@ -29,7 +29,7 @@ export function tlsOver(
   protocols: readonly string[],
   onFault: (words: string) => void,
 ): TLSSocket {
-  // SNI: the server name is sent if the host is a name, but not if it is an IP address.
+  // The server name (SNI) is sent only if the host is a name and not an IP address.
   const servername = isIP(host) === 0 ? { servername: host.replace(/\.+$/, '') } : {};
   secureContext ??= createSecureContext({ ciphers: CIPHERS });
   const stream = connect({
@@ -37,12 +37,12 @@ export function tlsOver(
     ...(protocols.length > 0 && { ALPNProtocols: [...protocols] }),
     ...servername,
   });
-  // Sends neither close_notify nor a FIN when writing ends, like the underlying connection.
+  // Like the underlying connection, the stream sends neither close_notify nor a FIN when writing ends.
   stream._final = (callback) => callback();
   return stream;
 }
 
-/** Passes on the bytes of a connection up to the point at which Go's client would end the connection. */
+/** Forwards the bytes of a connection until a fault at which Go's client would end the connection. */
 class WatchedRecords extends Duplex {
   readonly #socket: Socket;
 

@@ -19,27 +19,29 @@ const SPECIAL: Readonly<Record<UrlPart, RegExp>> = {
   userinfo: new RegExp(`[^${PLAIN.userinfo}]`, 'g'),
   fragment: new RegExp(`[^${PLAIN.fragment}]`, 'g'),
 };
-/** Matches text that Go keeps as written, although Go itself would escape some of its characters. */
+/**
+ * Matches paths and fragments that Go keeps as written, although Go's own escaping would escape some of their
+ * characters.
+ */
 const FAITHFUL = {
   path: new RegExp(`^[${PLAIN.path}!'()*[\\]%]*$`),
   fragment: new RegExp(`^[${PLAIN.fragment}'[\\]%]*$`),
 };
-/** Matches escapes, even incomplete ones; `HOST_CHARACTERS` also matches characters that a host must not contain. */
+/**
+ * Matches escapes, including incomplete ones. `HOST_CHARACTERS` also matches characters that a host must not contain.
+ */
 const ESCAPES = /%.{0,2}/gs;
 const HOST_CHARACTERS = new RegExp(`%.{0,2}|[^${HOST}\\x80-\\xff]`, 'gs');
 
-/** Go's error text for a malformed URL. The parsers catch it and return the text. */
+/** Error with Go's text for a malformed URL. The parsers catch the error and return the text. */
 export class UrlFault extends Error {}
 
-/** Percent-encodes the bytes (one per character) that this part does not allow unescaped. */
+/** Percent-encodes the bytes that a part of a URL must not contain unescaped. @param bytes one byte per character */
 export function escaped(bytes: string, part: UrlPart): string {
   return bytes.replace(SPECIAL[part], hex);
 }
 
-/**
- * Decodes percent-escapes. @returns bytes, one per character
- * @throws UrlFault if an escape is malformed or not allowed in this part
- */
+/** Decodes the percent-escapes in a part of a URL. @returns bytes, one per character */
 export function unescaped(text: string, part: UrlPart): string {
   const isHost = part === 'host' || part === 'zone';
   for (const [found] of text.matchAll(isHost ? HOST_CHARACTERS : ESCAPES)) {
@@ -52,8 +54,8 @@ export function unescaped(text: string, part: UrlPart): string {
 }
 
 /**
- * Returns a path or fragment as written if Go keeps it that way; otherwise escapes it. @throws UrlFault if an escape is
- * malformed
+ * Returns a path or fragment as written if Go keeps it unchanged, otherwise in escaped form. @throws UrlFault if an
+ * escape is malformed
  */
 export function shown(text: string, part: 'path' | 'fragment'): string {
   const bytes = unescaped(text, part);
@@ -61,8 +63,8 @@ export function shown(text: string, part: 'path' | 'fragment'): string {
 }
 
 /**
- * Returns whether an escape is not allowed: ASCII characters in a host, and characters in a zone that a host does not
- * allow.
+ * Reports whether an escape is rejected. In a host, escapes of ASCII characters are rejected. In a zone, escapes of
+ * characters that a host must not contain are rejected, except spaces.
  */
 function isRefused(found: string, part: UrlPart): boolean {
   const code = codeOf(found);

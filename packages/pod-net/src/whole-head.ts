@@ -7,12 +7,12 @@ import { type HeaderFields, trimmed } from './header-fields.ts';
 const HEAD =
   /^HTTP\/1\.([01]) ([2-5]\d\d)(?: [^\r\n]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n/;
 /**
- * Matches the fields that a probe needs. The loop runs until there is no match, which resets `lastIndex` of this global
- * expression.
+ * Matches the header fields that a probe needs. The expression is global: the loop that uses it must run until there is
+ * no match, which resets `lastIndex`.
  */
 const ASKED_FOR = /^(content-length|transfer-encoding|trailer|location):(.*)\r$/gim;
 
-/** Response head that arrived complete. */
+/** A response head that arrived in one piece. */
 export interface WholeHead {
   readonly status: number;
   readonly knowsChunks: boolean;
@@ -21,7 +21,7 @@ export interface WholeHead {
 
 /**
  * Parses the head at the beginning of a text and passes its fields to `fields`. Returns `undefined` if the head is
- * incomplete or unusual; the caller then parses it line by line.
+ * incomplete or unusual; the caller then parses the head line by line.
  */
 export function wholeHead(text: string, fields: HeaderFields): WholeHead | undefined {
   const found = HEAD.exec(text);

@@ -58,7 +58,7 @@ describe('dial', () => {
     expect(open()).toEqual(['10.0.0.2']);
     await clock.advance(1);
     expect(open()).toEqual(['10.0.0.3']);
-    // The last attempt has no timer of its own: the caller's deadline limits it.
+    // The last attempt has no timer of its own, because the caller's deadline limits the attempt.
     expect(clock.pendingTimers).toBe(0);
     last().emit('connect');
     expect(results).toEqual(['10.0.0.3']);
@@ -82,7 +82,7 @@ describe('dial', () => {
     expect(results).toEqual(['dial tcp 10.0.0.1:80: i/o timeout']);
   });
 
-  test('tries the other IP family after 300 ms and uses the connection that is established first', async () => {
+  test('a dial tries the other IP family after 300 ms and uses the connection that is established first', async () => {
     const { clock, tried, open, sockets, results } = setUp(['fd00::1', '10.0.0.1', 'fd00::2']);
     await clock.advance(299);
     expect(tried()).toEqual(['fd00::1']);
@@ -94,7 +94,7 @@ describe('dial', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('tries the other IP family immediately when the first family has failed, and reports the first error', async () => {
+  test('a dial tries the other IP family immediately when the first family has failed, and reports the first error', async () => {
     const { clock, tried, sockets, results, last } = setUp(['::1', '127.0.0.1', '127.0.0.2']);
     sockets[0]?.emit('error', refused(sockets[0]));
     expect(tried()).toEqual(['::1', '127.0.0.1']);
@@ -184,7 +184,7 @@ describe('dial', () => {
     expect(results).toEqual(['127.0.0.1']);
   });
 
-  test('dials an IP address directly, without a lookup and without a timer', () => {
+  test('an IP address is dialled directly, without a lookup and without a timer', () => {
     const clock = new FakeClock();
     const socket = new FakeSocket();
     const names = { all: () => expect.unreachable('it is no name') };

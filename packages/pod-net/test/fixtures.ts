@@ -34,7 +34,7 @@ export class LoopbackServer implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   /** Number of connections accepted so far. */
   connections = 0;
-  /** First bytes that each connection sent. */
+  /** First bytes that each connection has sent, in the order of the connections. */
   readonly requests: string[] = [];
 
   constructor(serve: (socket: Socket, server: LoopbackServer) => void, onRequest = true) {

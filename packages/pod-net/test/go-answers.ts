@@ -1,6 +1,6 @@
 import type { Exchange } from '../src/http-response.ts';
 
-/** End of a connection after its last bytes. */
+/** How the server ends a connection after its last bytes. */
 export type Ending = 'close' | 'reset' | 'silence';
 
 const OKH = 'HTTP/1.1 200 OK\r\n';
@@ -14,9 +14,9 @@ const fault = (message: string): Exchange => ({ kind: 'fault', message });
 const broken = (words: string): Exchange => fault(`net/http: HTTP/1.x transport connection broken: ${words}`);
 
 /**
- * Recorded outcomes of Go 1.26's client, configured as in the kubelet's prober. Each response was sent by a server on
- * loopback; the client read at most 10 KiB of the body. Strings hold bytes, one per character; `ENDS` stands for the
- * addresses of the connection.
+ * Recorded results of Go 1.26's HTTP client, configured as in the kubelet's prober. Each response was sent by a server
+ * on loopback, and the client read at most 10 KiB of the body. Strings hold bytes, one per character. `ENDS` stands for
+ * the addresses of the connection.
  */
 export const GO_ANSWERS: readonly (readonly [what: string, bytes: string, ending: Ending, outcome: Exchange])[] = [
   ['content length', `${OKH}Content-Length: 2\r\n\r\nhi`, 'close', answer(200, 'hi')],

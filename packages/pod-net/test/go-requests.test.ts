@@ -7,7 +7,7 @@ import { GO_REQUESTS, type GoRequest } from './go-requests.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';
 
-/** Runs a recorded action with this package against servers that give the recorded responses. */
+/** Runs a recorded `httpGet` action with this package. The server sends the recorded responses. */
 async function run({ host = '127.0.0.1', path = '/a?b#c', headers = [], answers = [OK] }: GoRequest) {
   await using server = await new LoopbackServer((socket, { connections, port }) => {
     const answer = answers[Math.min(connections, answers.length) - 1] ?? '';

@@ -1,13 +1,15 @@
-/** Behaviour of Go's client for an `httpGet` action: the requests it sends and the result. */
+/**
+ * A recorded run of Go's client for an `httpGet` action: the responses it got, the requests it sent, and the result.
+ */
 export interface GoRequest {
   readonly host?: string;
   readonly path?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
-  /** Response per connection; the last one is also used for all further connections. */
+  /** One response per connection. The last response is also sent on all further connections. */
   readonly answers?: readonly string[];
-  /** Request heads, with `|` as the line ending, or made by {@link plain} and {@link after}. */
+  /** Expected request heads, with `|` as the line ending. {@link plain} and {@link after} create such heads. */
   readonly requests: readonly string[];
-  /** Error text if no request is sent. */
+  /** Expected error text, if no request is sent. */
   readonly refused?: string;
   readonly fault?: string;
   readonly status?: number;
@@ -17,10 +19,10 @@ export interface GoRequest {
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';
 const moved = (location: string, status = '302 Found', rest = ''): string =>
   `HTTP/1.1 ${status}\r\nLocation: ${location}\r\nContent-Length: 0\r\n${rest}\r\n`;
-/** Request without headers of the action. */
+/** Returns the head of a first request for an action without headers. */
 const plain = (target: string): string =>
   `GET ${target} HTTP/1.1|Host: 127.0.0.1:PORT|User-Agent: kube-probe/1.36|Accept: */*|Connection: close||`;
-/** Request that follows a redirect of the first request. */
+/** Returns the head of a request that follows a redirect of the first request. */
 const after = (target: string): string =>
   plain(target).replace('Connection', 'Referer: http://127.0.0.1:PORT/a?b#c|Connection');
 

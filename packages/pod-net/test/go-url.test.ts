@@ -13,11 +13,14 @@ describe('go-url', () => {
     expect({ text: urlText(url), uri: requestUri(url), path, host, name, port }).toEqual(wanted);
   });
 
-  test.each(GO_REFERENCES)('resolves the URL reference against the base %j: %j gives %j', (base, reference, wanted) => {
-    const from = parseUrl(base);
-    const to = typeof from === 'string' ? from : resolveUrl(from, reference);
-    expect(typeof to === 'string' ? to : urlText(to)).toBe(typeof to === 'string' ? utf8Text(wanted) : wanted);
-  });
+  test.each(GO_REFERENCES)(
+    'resolves a URL reference against a base as Go does: %j and %j give %j',
+    (base, reference, wanted) => {
+      const from = parseUrl(base);
+      const to = typeof from === 'string' ? from : resolveUrl(from, reference);
+      expect(typeof to === 'string' ? to : urlText(to)).toBe(typeof to === 'string' ? utf8Text(wanted) : wanted);
+    },
+  );
 
   test('pathUrl escapes any text as a path', () => {
     const paths = ['*', '/a?b#c', 'a:b', '%zz', '/\x80'].map((path) => urlText(pathUrl(path)));

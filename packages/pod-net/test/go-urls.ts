@@ -1,19 +1,20 @@
-/**
- * Results of Go 1.26's `net/url` for URLs: the formatted URL, or the error text. Strings hold bytes, one per character.
- */
+/** Result of Go 1.26's `net/url` for a URL. Strings hold bytes, one per character. */
 export interface GoParsed {
   readonly text: string;
-  /** `RequestURI`. */
+  /** Result of Go's `RequestURI`. */
   readonly uri: string;
-  /** `EscapedPath`. */
+  /** Result of Go's `EscapedPath`. */
   readonly path: string;
   readonly host: string;
-  /** `Hostname` and `Port`. */
+  /** Results of Go's `Hostname` and `Port`. */
   readonly name: string;
   readonly port: string;
 }
 
-/** Without URLs that have a scheme and a path but no host: no request is sent for them. */
+/**
+ * URLs with Go's results. URLs that have a scheme and a path but no host are left out, because no request is sent for
+ * them.
+ */
 export const GO_URLS: readonly (readonly [url: string, parsed: GoParsed | string])[] = [
   ['', { text: '', uri: '/', path: '', host: '', name: '', port: '' }],
   ['*', { text: '*', uri: '*', path: '*', host: '', name: '', port: '' }],
@@ -184,7 +185,7 @@ export const GO_URLS: readonly (readonly [url: string, parsed: GoParsed | string
   ['http://[%25eth0]', 'parse "http://[%25eth0]": invalid host: ParseAddr("%eth0"): missing IPv6 address'],
 ];
 
-/** Results of Go for resolving a reference against a base URL with a host: the URL, or the error text. */
+/** References with base URLs that have a host, and Go's results: the resolved URL, or the error text. */
 export const GO_REFERENCES: readonly (readonly [base: string, reference: string, url: string])[] = [
   ['http://u:p@h:80/a/b/c?q#f', '', 'http://u:p@h:80/a/b/c?q#f'],
   ['http://u:p@h:80/a/b/c?q#f', '?', 'http://u:p@h:80/a/b/c?'],

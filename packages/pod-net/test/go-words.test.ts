@@ -17,7 +17,7 @@ describe('goWords', () => {
     ['EACCES', 'permission denied'],
     ['EADDRNOTAVAIL', 'cannot assign requested address'],
     ['EINVAL', 'invalid argument'],
-  ])('%s is reported as "%s" for connect, read and write', (code, words) => {
+  ])('the error code %s is reported as "%s" for connect, read and write', (code, words) => {
     const connect = { code, syscall: 'connect' };
     expect(wordsOf(connect)).toBe(`dial tcp web:80: connect: ${words}`);
     expect(wordsOf({ ...connect, address: '::1' })).toBe(`dial tcp [::1]:80: connect: ${words}`);
@@ -38,7 +38,7 @@ describe('goWords', () => {
     ['an error code without a system call', { code: 'EPIPE' }, 'odd'],
     ['a system call without an error code', { syscall: 'read' }, 'odd'],
     ['an error without a code', {}, 'odd'],
-  ])('formats %s with the error text of Go, or else of Node.js', (_what, fields, words) => {
+  ])('for %s, goWords returns "$2"', (_what, fields, words) => {
     expect(wordsOf(fields)).toBe(words);
   });
 

@@ -51,7 +51,7 @@ describe('httpGet', () => {
     ['of HTTP/1.0 that ends when the connection closes', 'HTTP/1.0 200 OK\r\n\r\nhi'],
     ['with chunked encoding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n'],
     ['with 100 KiB of headers', `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100 * 1024)}\r\n\r\nhi`],
-  ])('reads an HTTP response %s', async (_, answer) => {
+  ])('reads the status and body of an HTTP response %s', async (_, answer) => {
     await using server = await new LoopbackServer((socket) => socket.end(answer)).listening();
     expect(await get(server.port)).toEqual({ kind: 'answer', status: 200, body: 'hi' });
   });
@@ -86,7 +86,7 @@ describe('httpGet', () => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nh');
     }).listening();
     const result = await getUntilTimeout(server.port, () => server.requests.length === 1);
-    // Either message is correct: it depends on whether the head arrived before the timeout.
+    // Either message is correct, depending on whether the head arrived before the timeout.
     expect(JSON.stringify(result)).toContain('context deadline exceeded (Client.Timeout');
   });
 
@@ -111,7 +111,7 @@ describe('httpGet', () => {
       (socket: Socket) => socket.end('hello there\r\n\r\n'),
       /transport connection broken: malformed HTTP status code "there"$/,
     ],
-  ])("reports a fault in Go's words if the target %s", async (_, serve, words) => {
+  ])("reports a fault in Go's words if the server %s: $2", async (_, serve, words) => {
     await using server = await new LoopbackServer(serve).listening();
     const result = await get(server.port);
     expect(result).toEqual({ kind: 'fault', message: expect.stringMatching(words) });
@@ -160,7 +160,7 @@ describe('httpGet', () => {
     });
   });
 
-  test('reports a first record that is no TLS handshake if the server speaks another protocol', async () => {
+  test('reports that the first record is no TLS handshake if an HTTPS server speaks another protocol', async () => {
     await using server = await new LoopbackServer((socket) => socket.end('SSH-2.0-x\r\n')).listening();
     const result = await get(server.port, { scheme: 'https' });
     expect(result).toMatchObject({
@@ -181,7 +181,7 @@ describe('httpGet', () => {
   });
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    'reports the TLS alert of a server that requires a client certificate with %s',
+    'reports the TLS alert if a server requires a client certificate with %s',
     async (version) => {
       const trust = { requestCert: true, minVersion: version, maxVersion: version };
       const server = createTlsServer({ ...selfSigned(), ...trust }, (socket) => socket.on('error', () => {}));
@@ -204,7 +204,7 @@ describe('httpGet', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('follows redirects to the same host and stops after ten requests', async () => {
+  test('follows redirects to the same host, and reports a fault after ten requests', async () => {
     await using server = await new LoopbackServer((socket, { connections }) =>
       socket.end(connections < 3 ? 'HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\n' : OK),
     ).listening();

@@ -62,7 +62,7 @@ test.each([
   ['a host', 'parse "http://a%20host:80/x": invalid URL escape "%20"'],
   ['a/b', 'parse "http://a%2Fb:80/x": invalid URL escape "%2F"'],
   ['user@host', 'parse "http://user%40host:80/x": invalid URL escape "%40"'],
-])('rejects an httpGet action with the host %j', (host, message) =>
+])('rejects an httpGet action with the host %j: %s', (host, message) =>
   expect(() => request({ host, path: '/x' })).toThrow(expect.objectContaining({ code: 'InvalidUrl', message })),
 );
 
@@ -89,7 +89,7 @@ describe('httpGetRequest', () => {
     ['with an empty value', [''], []],
     ['that occurs twice', [' curl/8 ', 'curl/9'], ['User-Agent: curl/8']],
     ['whose first value is empty', ['', 'curl/9'], []],
-  ])('a User-Agent header %s replaces the default User-Agent', (_, values, lines) => {
+  ])('a User-Agent header %s replaces the default: the request has the lines $2', (_, values, lines) => {
     const head = requestHead(request({ httpHeaders: values.map((value) => ({ name: 'user-agent', value })) }));
     expect((head as string).split('\r\n').filter((line) => line.startsWith('User-Agent'))).toEqual(lines);
   });
@@ -103,7 +103,7 @@ describe('httpGetRequest', () => {
     expect(request({ httpHeaders: [{ name: 'accept', value: 'a/b' }] }).headers).toContainEqual(['Accept', 'a/b']);
   });
 
-  test('sends an empty value for a header without one, and keeps the case of invalid header names', () => {
+  test('sends an empty value for a header without a value, and keeps the case of invalid header names', () => {
     const httpHeaders = [{ name: 'x-a' }, { name: 'x y', value: '1' }] as never;
     expect(request({ httpHeaders }).headers.slice(2)).toEqual([
       ['X-A', ''],
@@ -120,7 +120,7 @@ describe('httpGetRequest', () => {
   test.each([
     ['/x', 'https://10.0.0.5:80/x'],
     ['//u:p@other/x', 'https://u:p@10.0.0.5:80/x'],
-  ])('withScheme changes the scheme and keeps the port: %s', (path, url) => {
+  ])('withScheme changes the scheme and keeps the port: the path %s gives %s', (path, url) => {
     const made = withScheme(request({ path }), 'https');
     expect([urlOf(made), made.scheme, made.port]).toEqual([url, 'https', 80]);
     expect('url' in made).toBe(path !== '/x');
@@ -160,7 +160,7 @@ describe('resolvePort', () => {
     ['0', 'invalid port number: 0'],
     ['nope', 'strconv.Atoi: parsing "nope": invalid syntax'],
     [undefined, 'invalid port number: -1'],
-  ])('rejects the probe port %j', (port, message) =>
+  ])('rejects the probe port %j: %s', (port, message) =>
     expect(() => resolvePort(port, container)).toThrow(expect.objectContaining({ code: 'InvalidPort', message })),
   );
 });

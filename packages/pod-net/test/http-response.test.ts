@@ -8,7 +8,7 @@ import { type Ending, GO_ANSWERS } from './go-answers.ts';
 const RESET = 'read tcp ENDS: read: connection reset by peer';
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
 
-/** Reads a response that arrives in these pieces. All pieces use the same buffer, as in production. */
+/** Reads a response that arrives in the given pieces. All pieces share one buffer, as in production. */
 function read(pieces: readonly Buffer[], ending: Ending): Exchange {
   const reader = new HttpResponseReader();
   const buffer = Buffer.alloc(Math.max(0, ...pieces.map(({ length }) => length)));
@@ -51,7 +51,7 @@ describe('HttpResponseReader', () => {
     },
   );
 
-  test('R3: gives up a response head of more than 256 KiB', () => {
+  test('R3: rejects a response head of more than 256 KiB', () => {
     const message =
       'net/http: HTTP/1.x transport connection broken: net/http: server response headers exceeded 262144 bytes; aborted';
     const lines = Array.from({ length: 300 }, () => Buffer.from('X: y\r\n'.repeat(1000)));
@@ -62,7 +62,7 @@ describe('HttpResponseReader', () => {
     }
   });
 
-  test('returns the same result however a response is split into pieces', () => {
+  test('returns the same result for a response split into any pieces', () => {
     const places = fc.array(fc.nat(300), { maxLength: 20 });
     fc.assert(
       fc.property(fc.constantFrom(...GO_ANSWERS), places, ([, text, ending, outcome], at) => {
@@ -79,7 +79,7 @@ describe('HttpResponseReader', () => {
     .tuple(fc.constantFrom(...GO_ANSWERS), fc.nat(200), fc.nat(10), noise)
     .map(([[, text], at, gone, more]) => text.slice(0, at) + more.slice(0, 5) + text.slice(at + gone));
 
-  test('R3: reading random bytes as response never throws, keeps at most 10 KiB, and gives the same result for every split', () => {
+  test('R3: reading random bytes as a response never throws, keeps at most 10 KiB, and gives the same result for any pieces', () => {
     fc.assert(
       fc.property(fc.oneof(noise, spoilt), ending, fc.array(fc.nat(300), { maxLength: 9 }), (text, how, at) => {
         const bytes = bytesOf(text);
@@ -92,7 +92,7 @@ describe('HttpResponseReader', () => {
     );
   });
 
-  test('reads a complete response as node:http does', async () => {
+  test('returns the same status and body for a complete response as node:http', async () => {
     await fc.assert(
       fc.asyncProperty(wholeResponse, async (text) => {
         const ours = read([bytesOf(text)], 'close');
@@ -128,7 +128,7 @@ const wholeResponse = fc
     return `HTTP/1.1 ${status} Words\r\n${fields.join('')}${leads}${rest}`;
   });
 
-/** Reads a response with node:http's own client. */
+/** Reads a response with the client of node:http. */
 async function nodesReading(bytes: Buffer): Promise<Exchange> {
   await using server = await new LoopbackServer((socket) => socket.end(bytes)).listening();
   return await new Promise((resolve, reject) => {

@@ -77,7 +77,7 @@ describe('httpGet with a TLS server that speaks only HTTP/2', () => {
     ]);
   });
 
-  // With quadratic effort, this would take longer than a test's time limit.
+  // With quadratic effort, this test would exceed its time limit.
   test('R3: sends 60,000 headers of the same name by HTTP/2 without blocking the event loop', async () => {
     await using server = await answering((stream) => stream.respond({ ':status': 200 }) ?? stream.end('hi'));
     const headers = Array.from({ length: 60_000 }, () => ['A', ''] as const);
@@ -134,7 +134,7 @@ describe('httpGet with a TLS server that speaks only HTTP/2', () => {
       (stream: ServerHttp2Stream) => stream.session?.goaway(11),
       'http2: server sent GOAWAY and closed the connection; LastStreamID=0, ErrCode=ENHANCE_YOUR_CALM, debug=""',
     ],
-  ])('reports a fault if the HTTP/2 server %s', async (_, serve, words) => {
+  ])('reports a fault if the HTTP/2 server %s: $2', async (_, serve, words) => {
     await using server = await answering(serve);
     expect(await get(server.port)).toEqual({
       kind: 'fault',
@@ -142,7 +142,7 @@ describe('httpGet with a TLS server that speaks only HTTP/2', () => {
     });
   });
 
-  test('reads the response after an informational response, with 500 header fields', async () => {
+  test('skips an informational response and reads the following HTTP/2 response with 500 header fields', async () => {
     await using server = await answering((stream) => {
       stream.additionalHeaders({ ':status': 103 });
       stream.respond({ ':status': 200, ...Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x-${n}`, 'y'])) });
@@ -175,7 +175,7 @@ describe('httpGet with a TLS server that speaks only HTTP/2', () => {
   test.each([
     ['Upgrade', 'h2c', 'http2: invalid Upgrade request header: ["h2c"]'],
     ['Connection', 'x', 'http2: invalid Connection request header: ["x"]'],
-  ])('refuses to send the header %s: %s by HTTP/2', async (name, value, words) => {
+  ])('does not send the header %s: %s over HTTP/2, and reports: %s', async (name, value, words) => {
     await using server = await answering((stream) => stream.end());
     const result = await get(server.port, { headers: [[name, value]] });
     expect(result).toEqual({ kind: 'fault', message: `Get "https://127.0.0.1:${server.port}/": ${words}` });

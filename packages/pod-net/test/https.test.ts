@@ -32,7 +32,7 @@ function tlsServer(serve: (socket: TLSSocket) => void, options: TlsOptions = {})
   return portOf(server.on('tlsClientError', () => {}));
 }
 
-/** Proxy in front of a server that drops the last bytes of the response. */
+/** Starts a proxy that drops the last bytes of a server's response. */
 function losing(bytes: number, port: number, answers: () => boolean): Promise<number> {
   const server = createServer((client) => {
     const to = connect(port, '127.0.0.1').on('error', () => {});

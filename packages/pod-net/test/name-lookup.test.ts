@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { NameLookup } from '../src/name-lookup.ts';
 
-/** Name lookups that the test answers one by one. */
+/** Creates a name lookup whose answers the test gives one by one. */
 function lookups(): { readonly names: NameLookup; readonly requested: string[]; readonly answers: (() => void)[] } {
   const requested: string[] = [];
   const answers: (() => void)[] = [];

@@ -9,7 +9,7 @@ const clock = { monotonic: () => performance.now(), setTimer: () => ({ cancel: (
 const to = (port: number) => ({ scheme: 'http', host: '127.0.0.1', port, target: '/', headers: [] });
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi';
 
-/** Returns a connected socket that has sent a request; the server of the test answers. */
+/** Returns a connected socket that has sent a request. The test's server sends the response. */
 async function asking(server: LoopbackServer): Promise<PlainSocket> {
   const socket = PlainSocket.take();
   socket.connect({ host: '127.0.0.1', port: server.port });
@@ -18,7 +18,7 @@ async function asking(server: LoopbackServer): Promise<PlainSocket> {
   return socket;
 }
 
-/** Destroys the socket. @returns whether it is reused for the next connection */
+/** Destroys a socket. @returns whether the socket object is reused for the next connection */
 async function isUsedAgain(socket: PlainSocket): Promise<boolean> {
   const closed = once(socket, 'close');
   socket.destroy();

@@ -26,13 +26,13 @@ describe('redirectOf', () => {
     ['http://10.0.0.5:80/x', { scheme: 'http', port: 80, target: '/x' }],
     ['http://10.0.0.5/x', { scheme: 'http', port: 80, target: '/x' }],
     ['ftp://10.0.0.5/x', { scheme: 'ftp', port: 0, target: '/x' }],
-  ])('follows a redirect to the location %s', (location, wanted) => {
+  ])('follows a redirect to the location %s with the request %j', (location, wanted) => {
     const next = ask(307, location);
     expect(next).toMatchObject({ kind: 'follow', request: { host: '10.0.0.5', ...wanted } });
   });
 
   test.each([300, 301, 302, 303, 304, 305, 306, 307, 308, 309])(
-    'follows the same redirect statuses as Go: %i',
+    'follows a redirect with status %i only if Go does',
     (status) => {
       const leads = [301, 302, 303, 307, 308].includes(status);
       expect(ask(status, '/b').kind).toBe(leads ? 'follow' : 'none');

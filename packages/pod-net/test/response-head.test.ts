@@ -70,7 +70,7 @@ describe('framingOf', () => {
     ],
     ['a trailer', ['Transfer-Encoding: chunked', 'Trailer: X'], 'chunked'],
     ['a trailer and a Content-Length', ['Content-Length: 5', 'Trailer: Trailer'], 5],
-  ])('frames a response body with %s as Go does', (_what, lines, wanted) =>
+  ])('frames a response body with %s as Go does: $2', (_what, lines, wanted) =>
     expect(framing(200, lines)).toEqual(wanted),
   );
 
@@ -78,7 +78,7 @@ describe('framingOf', () => {
     expect(framing(200, ['Transfer-Encoding: chunked', 'Content-Length: 5'], false)).toBe(5);
   });
 
-  test('quotes at most 4096 values of a repeated response header', () => {
+  test('the error for a response header that is repeated more than 4096 times quotes 4096 values', () => {
     const lines = Array.from({ length: 5000 }, () => 'Transfer-Encoding: a');
     const fault = `too many transfer encodings: [${Array.from({ length: 4096 }, () => '"a"').join(' ')}]`;
     expect(framing(200, lines)).toEqual({ fault });

@@ -43,7 +43,7 @@ describe('tcpConnect', () => {
 
   test('R3: tcpConnect stops at the time limit if the connection is not established', async () => {
     const server = createServer();
-    // The fake timer fires before the event loop can establish the connection.
+    // The fake timer expires before the event loop can report the connection.
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const words = tcpConnect(

@@ -24,7 +24,7 @@ const places = fc.array(fc.nat(1000), { maxLength: 20 });
 const cutsOf = (bytes: Buffer, wanted: unknown): void =>
   fc.assert(fc.property(places, (at) => void expect(pushed(bytes, at)).toMatchObject(wanted as object)));
 
-test('detects incomplete TLS records for every split of the bytes', () => {
+test('detects whether the last TLS record is incomplete, for every split of the bytes', () => {
   const all = Buffer.concat([HELLO, CHANGE, FINISHED, DATA, DATA]);
   cutsOf(all, { areWhole: true });
   for (let at = 1; at < DATA.length; at += 7) cutsOf(all.subarray(0, -at), { areWhole: false });
@@ -49,6 +49,6 @@ test.each([
   ['SSH-2.0-OpenSSH_9.2', 'tls: first record does not look like a TLS handshake'],
   ['\x17\x03\x03\x00\x01', 'tls: first record does not look like a TLS handshake'],
   ['\x16\x10\x00\x00\x01', 'tls: first record does not look like a TLS handshake'],
-])('rejects bytes that are not TLS: %j', (text, words) =>
+])('rejects bytes that are not TLS: %j: %s', (text, words) =>
   fc.assert(fc.property(places, (at) => void expect(pushed(Buffer.from(text, 'latin1'), at)).toMatchObject({ words }))),
 );

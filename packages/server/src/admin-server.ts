@@ -14,7 +14,7 @@ export interface AdminServerComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
-  /** The handlers by endpoint name: the ones of the {@link SecuredServer}. */
+  /** The handlers by endpoint name, usually the same as those of the {@link SecuredServer}. */
   readonly endpoints: Endpoints;
   /** The handlers that take over upgraded connections. */
   readonly upgrades?: UpgradeEndpoints;
@@ -35,7 +35,7 @@ const rootOnly: Authenticator = { identify: async () => ({ user: ROOT }) };
 /**
  * Serves the routes of the secured port on a unix socket that only the user of this process may open, without TLS and
  * without an API server. All endpoints are served, also if the configuration's `enableDebuggingHandlers` is false: that
- * field closes paths to the network. Upstream has no such socket.
+ * field disables endpoints only for clients on the network. Upstream has no such socket.
  */
 export class AdminServer {
   readonly #options: AdminServerOptions;
@@ -43,7 +43,7 @@ export class AdminServer {
   readonly #listener: SocketListener;
   readonly #startOnce = new StartOnce('AdminServer');
 
-  /** @throws ServerError `InvalidOptions` if the path cannot be a socket */
+  /** @throws ServerError `InvalidOptions` if the path cannot be the path of a unix socket */
   constructor(given: AdminServerComponents, options: AdminServerOptions) {
     checkOptions('AdminServer', options, { path: 'string', onListening: 'function?' });
     checkComponents('AdminServer', given, { endpoints: [] });

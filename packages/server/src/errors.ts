@@ -9,7 +9,7 @@ import { brand, hasBrand, type NumberRule, numberProblem } from '@node-agent/asy
  * - `Ended`: no caller waits for the result any more.
  * - `BadStreamingUrl`: the runtime returned a streaming URL that the kubelet must not connect to.
  * - `StreamingFailed`: the runtime's streaming endpoint responded unexpectedly.
- * - `Busy`: only one such operation may run at a time, and one is in progress.
+ * - `Busy`: an operation of which only one may run at a time is already in progress.
  */
 export type ServerErrorCode =
   | 'ListenFailed'
@@ -43,7 +43,10 @@ export class ServerError extends Error {
   }
 }
 
-/** @throws ServerError `InvalidOptions` naming the first number that breaks its rule */
+/**
+ * Checks number options against their rules. @throws ServerError `InvalidOptions` naming the first number that breaks
+ * its rule
+ */
 export function checkNumberOptions<T extends object>(
   options: T,
   rules: { readonly [K in keyof T]?: NumberRule },

@@ -11,7 +11,7 @@ import { checkPort, type ListenAddress } from './listen/http-listener.ts';
 import { PlainListener } from './listen/plain-listener.ts';
 import { RequestMetrics } from './request-metrics.ts';
 
-/** A request to a {@link LoopbackServer} whose address contained the secret. */
+/** A request to a {@link LoopbackServer} whose URL contained the secret. */
 export interface LoopbackCall extends Pick<Call, 'headers' | 'signal' | 'path' | 'query'> {
   /** The segments of the path after the secret. */
   readonly rest: readonly string[];
@@ -22,12 +22,12 @@ export interface LoopbackServerComponents {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
-  /** Answers a GET request. Must only read. */
+  /** Answers a GET request. The implementation must not change anything. */
   answer(call: LoopbackCall): Answer | Promise<Answer>;
 }
 
 export interface LoopbackServerOptions {
-  /** 0: any free port. */
+  /** The TCP port. 0 selects any free port. */
   readonly port: number;
   /** First segment of every path: at least 32 characters that no other user of the machine can guess. */
   readonly secret: string;
@@ -37,18 +37,18 @@ export interface LoopbackServerOptions {
   readonly onListening?: (got: ListenAddress) => void;
 }
 
-/** How long to wait before a failed bind is retried, as the health port does. */
+/** How long to wait before a failed bind is retried, in milliseconds. {@link HealthzServer} uses the same interval. */
 const RETRY_MS = 5000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Connections that have not shown the secret. */
+/** The maximum number of connections that have not yet shown the secret. */
 const MAX_STRANGERS = 64;
 /** How long the client of a stream may receive nothing, in milliseconds. */
 const STALL_MS = 60_000;
 const SECRET = /^[A-Za-z0-9_-]{32,}$/;
 
 /**
- * Serves pages on 127.0.0.1, without TLS, to browsers of users who know a secret. The secret is a part of the address,
- * not a cookie: browsers send cookies of 127.0.0.1 to the servers on all its ports. Requests with a foreign `Host` (DNS
+ * Serves pages on 127.0.0.1, without TLS, to browsers of users who know a secret. The secret is part of the URL and not
+ * a cookie, because browsers send cookies of 127.0.0.1 to the servers on all ports. Requests with a foreign `Host` (DNS
  * rebinding) or `Origin` (other web sites) are rejected, and so is every method other than GET.
  */
 export class LoopbackServer {

@@ -16,11 +16,11 @@ import { type Endpoint, type Route, route } from './route.ts';
  * The components of {@link ReadOnlyServer}. Data is passed as functions, so that each request reads the current state.
  */
 export interface ReadOnlyServerComponents {
-  /** Default: the system clock. */
+  /** The clock of the server. Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: no logging. */
+  /** The logger of the server. Default: no logging. */
   readonly logger?: Logger;
-  /** Default: no metrics. */
+  /** The registry of the request metrics. Default: no metrics. */
   readonly metrics?: Metrics;
   /** The health checks. `ping` is always added. */
   readonly checks: readonly HealthCheck[];
@@ -30,11 +30,11 @@ export interface ReadOnlyServerComponents {
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
   /** Returns all metrics in Prometheus' text format, with the content type. */
   renderMetrics(signal: AbortSignal): MetricsText | Promise<MetricsText>;
-  /** Returns the metrics of probes, which have a page of their own. Default: none. */
+  /** Returns the metrics of probes. If absent, `/metrics/probes` is not served. */
   renderProbeMetrics?(): MetricsText | Promise<MetricsText>;
   /** The stats of the node and its pods. If absent, the stats endpoints are not served. */
   readonly stats?: StatsPages;
-  /** Counts the results of health checks, for `/metrics/slis`. If absent, that endpoint is not served. */
+  /** Counts the results of health checks, for `/metrics/slis`. If absent, `/metrics/slis` is not served. */
   readonly slis?: Pick<HealthcheckSlis, 'watching' | 'text'>;
   /** Returns the explanation of a pod's state as a JSON value, or `undefined` if the pod does not exist. */
   explain(namespace: string, name: string): unknown;
@@ -43,7 +43,7 @@ export interface ReadOnlyServerComponents {
 export interface ReadOnlyServerOptions {
   /** The configuration's `address`. Default: 127.0.0.1 (upstream: all addresses). */
   readonly address?: string;
-  /** `readOnlyPort`. 0: any free port. */
+  /** The configuration's `readOnlyPort`. 0 selects any free port. */
   readonly port: number;
   /** Called with the address on which the server listens. */
   readonly onListening?: (got: ListenAddress) => void;
@@ -153,8 +153,8 @@ function notFound(): Reply {
 }
 
 /**
- * Returns the label `path` of the request metrics. As in upstream, the label is `stats` for all stats paths; upstream
- * has no value for `metrics/slis`.
+ * Returns the label `path` of the request metrics. As in upstream, the label is `stats` for all stats paths. Upstream
+ * has no label for `metrics/slis`.
  */
 function bucketOf({ endpoint }: Route, endpoints: ReadonlySet<Endpoint>): string {
   if (!endpoints.has(endpoint as Endpoint) || endpoint === 'metrics/slis') return 'other';

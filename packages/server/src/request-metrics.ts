@@ -34,7 +34,7 @@ export class RequestMetrics {
   }
 
   /**
-   * Counts the start of a request. The returned function counts its end.
+   * Counts the start of a request. The returned function counts the end of the request.
    * @param path the name of the endpoint, or `other` for unknown paths, so that clients cannot create labels
    */
   begin(method: string, path: string, serverType: string, isLongRunning = false): () => void {

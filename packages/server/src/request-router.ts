@@ -20,7 +20,10 @@ import {
 /** The components of {@link RequestRouter}. */
 export interface RequestRouterComponents extends AccessControlComponents {
   readonly metrics: ConstructorParameters<typeof RequestMetrics>[0]['metrics'];
-  /** Makes a span of each authorized request, below the span that the request names. Default: no tracing. */
+  /**
+   * Creates a span for each authorized request, as a child of the span that the request's headers name. Default: no
+   * tracing.
+   */
   readonly tracer?: Tracer | undefined;
   /** The handlers by endpoint name. */
   readonly endpoints: Endpoints;
@@ -32,7 +35,7 @@ export interface RequestRouterComponents extends AccessControlComponents {
 export interface RequestRouterOptions {
   /** The label `server_type` of the request metrics. */
   readonly serverType: string;
-  /** Whether to serve more than health, pods and metrics. */
+  /** Whether endpoints other than health, pods and metrics are served. */
   readonly debugging: boolean;
   /** The maximum number of concurrent requests per client, including streams. Default: 2000. */
   readonly maxInFlight?: number | undefined;
@@ -98,8 +101,8 @@ export class RequestRouter implements ExchangeHandlers {
         call.takeTime();
         return await this.#traced(entered, path, () => upgrade(upgraded));
       }
-      // A handler that took over the connection does not notice that the client disconnects. Therefore the deadline
-      // applies even to handlers that ignore the signal.
+      // If a handler took over the connection, it may not notice that the client disconnects. `abortable` therefore
+      // ends the wait even for handlers that ignore the signal.
       const making = Promise.resolve(this.#components.endpoints[endpoint]?.(call));
       const answer = (await abortable(making, call.signal)) ?? notFound();
       return 'stream' in answer ? text(400, 'this is served without an upgrade of the connection\n') : answer;
@@ -146,7 +149,7 @@ export class RequestRouter implements ExchangeHandlers {
     if (admission.user === undefined) return admission.refusal;
     const { user } = admission;
     exchange.trust();
-    // No name contains a NUL, so the answer is 404, as in upstream.
+    // No name contains a NUL, so the response to such a path is 404, as in upstream.
     if (segments === undefined) return path.includes('\0') ? notFound() : text(400, '400 Bad Request\n');
     const { debugging } = this.#options;
     if (!debugging && isDebuggingPath(segments)) return text(405, 'Debug endpoints are disabled.\n');
@@ -176,8 +179,8 @@ interface Entered {
 }
 
 /**
- * Makes an answer. Calls `over` when the answer is complete; for a streamed answer, when the stream ends or the client
- * disconnects.
+ * Makes an answer. Calls `over` when the answer is complete. If the answer is streamed, `over` is called when the
+ * stream ends or the client disconnects.
  */
 async function untilTaken<T extends Answer | undefined>(
   make: () => Promise<T>,

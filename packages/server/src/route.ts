@@ -1,7 +1,7 @@
 import type { HealthzQuery } from './health/healthz.ts';
 import { splitTarget } from './http/request-path.ts';
 
-/** The endpoint that a request selects. */
+/** The endpoint that a request selects, with the request's parameters. */
 export type Route =
   | { readonly endpoint: 'healthz'; readonly query: HealthzQuery }
   | { readonly endpoint: 'pods' | 'runningpods' | MetricsEndpoint }

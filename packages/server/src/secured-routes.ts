@@ -30,13 +30,15 @@ export type SecuredEndpoint =
 interface RouteEntry {
   readonly endpoint: SecuredEndpoint;
   readonly methods: readonly string[];
-  /** `:name` matches one segment, and a final `*` any number of segments. */
+  /** Segments of the path. A segment `:name` matches any one segment, and a final `*` any number of segments. */
   readonly pattern: readonly string[];
 }
 
 const READ = ['GET', 'HEAD'];
 const STREAM = ['GET', 'POST'];
-/** Upstream routes every method to this handler, which rejects unsupported methods itself. */
+/**
+ * All methods. For `/debug/flags/v`, upstream routes every method to a handler that rejects unsupported methods itself.
+ */
 const ANY = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
 const CONTAINER = ':namespace/:pod/:container';
 const CONTAINER_OF_UID = ':namespace/:pod/:uid/:container';
@@ -88,18 +90,21 @@ export type SecuredRoute =
   | { readonly endpoint?: undefined; readonly status: 404 }
   | { readonly endpoint?: undefined; readonly status: 405; readonly allow: readonly string[] };
 
-/** The parameters of a path. Empty if the pattern does not have the parameter. */
+/** The parameters of a path. A parameter that the pattern does not have is empty. */
 export interface RouteParams {
   readonly namespace: string;
   readonly pod: string;
   readonly uid: string;
   readonly container: string;
   readonly check: string;
-  /** The segments that `*` matched. */
+  /** The segments matched by a final `*`. */
   readonly rest: readonly string[];
 }
 
-/** Finds the endpoint for a method and a split path among the endpoints that are present. */
+/**
+ * Finds the endpoint for a method and the segments of a path. Only endpoints for which `isThere` returns true are
+ * found.
+ */
 export function securedRoute(
   method: string,
   segments: readonly string[],
@@ -144,8 +149,8 @@ function match(pattern: readonly string[], segments: readonly string[]): RoutePa
 }
 
 /**
- * Path roots for which upstream returns 405 if the configuration's `enableDebuggingHandlers` is false. Upstream has no
- * others.
+ * Path roots for which upstream returns 405 if the configuration's `enableDebuggingHandlers` is false. Upstream returns
+ * 405 for no other paths.
  */
 const DEBUGGING_ROOTS: ReadonlySet<string> = new Set(['run', 'exec', 'attach', 'portForward', 'containerLogs', 'logs']);
 const ALWAYS_ON: ReadonlySet<SecuredEndpoint> = new Set([
@@ -181,8 +186,8 @@ const BUCKETS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Values of `path` with the label `long_running`: those of upstream, and the dashboard. Upstream's list has
- * `portforward` in lower case, which no path matches.
+ * Values of the label `path` for which `long_running` is true: upstream's values, and the dashboard. Upstream's list
+ * has `portforward` in lower case, which no path matches.
  */
 const LONG_RUNNING: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward', 'debug', 'dashboard']);
 

@@ -10,7 +10,10 @@ import { RequestRouter } from './request-router.ts';
 /** The components of {@link SecuredServer}. */
 export interface SecuredServerComponents extends SecuredListenerComponents, AccessControlComponents {
   readonly metrics?: Metrics;
-  /** Makes a span of each authorized request, below the span that the request names. Default: no tracing. */
+  /**
+   * Creates a span for each authorized request, as a child of the span that the request's headers name. Default: no
+   * tracing.
+   */
   readonly tracer?: Tracer | undefined;
   /**
    * The handlers by endpoint name: from `stateEndpoints`, `logEndpoints`, `streamEndpoints` and similar functions, or
@@ -24,10 +27,13 @@ export interface SecuredServerComponents extends SecuredListenerComponents, Acce
 export interface SecuredServerOptions {
   /** The configuration's `address`. Default: all addresses. */
   readonly address?: string;
-  /** `port`. Default: 10250. 0: any free port. */
+  /** The configuration's `port`. Default: 10250. 0 selects any free port. */
   readonly port?: number;
   readonly tls?: TlsSettings;
-  /** `enableDebuggingHandlers`: whether to serve more than health, pods and metrics. Default: true. */
+  /**
+   * The configuration's `enableDebuggingHandlers`: whether endpoints other than health, pods and metrics are served.
+   * Default: true.
+   */
   readonly debugging?: boolean;
   readonly limits?: ServerLimits & {
     /**

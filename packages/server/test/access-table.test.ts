@@ -15,7 +15,10 @@ import {
   startSecured,
 } from './secured-fixture.ts';
 
-/** Each path with its permissions, of which a client needs one, and with the served methods. */
+/**
+ * Paths of the server, each with the subresources that permit it (a client needs only one of them) and with the methods
+ * that it supports.
+ */
 const PATHS: readonly (readonly [path: string, rights: readonly string[], served: readonly string[]])[] = [
   ['/healthz', ['healthz', 'proxy'], ['GET', 'HEAD']],
   ['/healthz/ping', ['healthz', 'proxy'], ['GET', 'HEAD']],
@@ -54,9 +57,12 @@ const PATHS: readonly (readonly [path: string, rights: readonly string[], served
   ['/', ['proxy'], []],
   ['/unknown', ['proxy'], []],
 ];
-/** Paths that are served under other methods or not at all. */
+/** Paths for which even an authorized client gets 404. */
 const NOWHERE = new Set(['/metrics/unknown', '/stats/unknown', '/', '/unknown']);
-/** Unknown paths; only clients with all permissions learn that they do not exist. */
+/**
+ * Paths with `..`, `//` or escapes, none of which is served. Only a client with the required permission learns that
+ * such a path does not exist.
+ */
 const CROOKED: readonly string[] = [
   '/pods/..',
   '/pods/../metrics',
@@ -97,7 +103,10 @@ const ENDPOINTS: readonly SecuredEndpoint[] = [
   ...(['verbosity', 'stats', 'cadvisorMetrics', 'resourceMetrics', 'slis'] as const),
 ];
 
-/** The permissions of a credential: all, the one in its name, or none; `undefined` for an invalid credential. */
+/**
+ * A credential of a client. `right` is `*` for all permissions, the name of one permission, or empty for no permission.
+ * `undefined` means that the credential is invalid.
+ */
 interface Credential {
   readonly name: string;
   readonly right: string | undefined;
@@ -105,7 +114,7 @@ interface Credential {
   readonly token?: string;
 }
 
-/** The requests that reached an endpoint, by a request header. */
+/** Values of the header `x-number` of all requests that reached an endpoint. */
 const reached = new Set<string | undefined>();
 const endpoints: Endpoints = Object.fromEntries(
   ENDPOINTS.map((endpoint): [string, Endpoint] => [
@@ -212,7 +221,8 @@ describe('W1: the access table', () => {
     const askAll = async ({ name, right, ...client }: Credential): Promise<void> => {
       for (const path of [...CROOKED, `/pods/${'a'.repeat(65_536)}`, `/${'../'.repeat(20_000)}`]) {
         const { status } = await ask(port, path, client, { headers: { 'x-number': 'crooked' } });
-        // In authorisation the path counts as one below /pods, /logs or /metrics, as upstream.
+        // Authorization uses the path as received, as in upstream. A path that begins with /pods, /logs or /metrics
+        // therefore needs that permission, and a client with it gets 400 or 404 instead of 403.
         const allowed = right === undefined ? [401] : right === '*' ? [400, 404] : [400, 403, 404];
         if (!allowed.includes(status)) wrong.push(`${path} as ${name}: ${status}`);
       }

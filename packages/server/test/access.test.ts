@@ -51,7 +51,7 @@ describe('requestAttributes', () => {
     ['/', ['proxy']],
     ['', ['proxy']],
     ['/toString', ['proxy']],
-  ])('request attributes of %s are %j', (path, subresources) => {
+  ])('a GET request of %s needs access to one of the subresources %j', (path, subresources) => {
     expect(requestAttributes(path, 'GET')).toEqual({ verb: 'get', subresources });
   });
 
@@ -79,7 +79,7 @@ describe('requestAttributes', () => {
     ['/foo', '/bar', false],
     ['/foo', '/foobar', false],
     ['/foobar', '/foo', false],
-  ])('method %s of path %s maps to %s, as upstream', (path, root, expected) => {
+  ])('the path %j equals the root %j or is below it: %s', (path, root, expected) => {
     expect(isSubpath(path, root)).toBe(expected);
   });
 });
@@ -101,7 +101,7 @@ describe('parseRequestPath', () => {
     ['a/b', 'a/b', undefined],
     ['*', '*', undefined],
     ['', '', undefined],
-  ])('parseRequestPath parses %s', (target, path, segments) => {
+  ])('parseRequestPath parses %j into the path %j and the segments %j', (target, path, segments) => {
     expect(parseRequestPath(target)).toMatchObject({ path, segments });
     expect(parseRequestPath(target).segments).toEqual(segments);
   });
@@ -164,7 +164,7 @@ describe('bearerToken', () => {
           { problem: 'no WebSocket protocol beside the bearer token' },
         ] as const,
     ),
-  ])('bearerToken of a request with the headers %j', (headers, token) => {
+  ])('the bearer token of a request with the headers %j is %j', (headers, token) => {
     expect(bearerToken(headers)).toEqual(token);
   });
 
@@ -203,9 +203,12 @@ describe('judgeCertificate', () => {
     [good, ['ca'], 201, { problem: 'certificate has expired' }],
     [good, ['other'], 150, { problem: 'certificate signed by an authority that is no longer trusted' }],
     [{ ...good, user: undefined }, ['ca'], 150, undefined],
-  ])('judgeCertificate: case %#', (certificate, authorities, nowMs, verdict) => {
-    expect(judgeCertificate(certificate, new Set(authorities), nowMs)).toEqual(verdict);
-  });
+  ])(
+    'judgeCertificate of %j with the trusted authorities %j at the time %d returns %j',
+    (certificate, authorities, nowMs, verdict) => {
+      expect(judgeCertificate(certificate, new Set(authorities), nowMs)).toEqual(verdict);
+    },
+  );
 });
 
 describe('clientCertificate', () => {
@@ -244,7 +247,7 @@ describe('securedRoute', () => {
   const route = (method: string, segments: readonly string[]) =>
     securedRoute(method, segments, (name) => name !== 'flagz');
 
-  it('splits paths into their route parts', () => {
+  it('securedRoute finds the endpoint and the path parameters of a request, or the status of its rejection', () => {
     expect(route('POST', ['exec', 'ns', 'p', 'u', 'c'])).toMatchObject({
       endpoint: 'exec',
       params: { namespace: 'ns', pod: 'p', uid: 'u', container: 'c' },
@@ -257,7 +260,7 @@ describe('securedRoute', () => {
     expect(route('PUT', ['flagz'])).toEqual({ status: 404 });
   });
 
-  it('clients cannot create new metric labels', () => {
+  it('unknown paths share the metrics label `other`, so that clients cannot create labels', () => {
     expect(metricBucket(['exec', 'ns'])).toBe('exec');
     expect(metricBucket(['metrics', 'probes'])).toBe('metrics/probes');
     for (const segments of [['metrics', 'x'], ['x'], [], undefined, ['toString']]) {
@@ -292,7 +295,7 @@ describe('ReviewCache', () => {
     };
   };
 
-  it('sends one review while its answer is valid', async () => {
+  it('ReviewCache sends one review per key until its cached result expires', async () => {
     const { clock, cache } = make();
     let asked = 0;
     const review = async () => `answer ${++asked}`;
@@ -303,13 +306,13 @@ describe('ReviewCache', () => {
     expect(await cache.ask('a', review, never)).toBe('answer 2');
   });
 
-  it('stores no review if the lifetime is 0', async () => {
+  it('ReviewCache does not keep a result whose lifetime is 0', async () => {
     const { cache } = make({ ttlMs: 0 });
     await cache.ask('a', async () => 'x', never);
     expect(cache.size).toBe(0);
   });
 
-  it('sends one review for concurrent equal requests, and aborts it when the last of them has gone', async () => {
+  it('sends one review for concurrent equal requests, and aborts the review when all callers have aborted', async () => {
     const { cache } = make();
     let asked = 0;
     let given: AbortSignal | undefined;
@@ -328,7 +331,7 @@ describe('ReviewCache', () => {
     expect(given?.aborted).toBe(true);
   });
 
-  it('retries a review if the API server is briefly unavailable, but not if it refuses', async () => {
+  it('retries a review if the connection to the API server fails, but not if the API server rejects the review', async () => {
     const { clock, cache } = make();
     const failure = (code: string): Error => Object.assign(new Error(code), { code });
     let asked = 0;
@@ -348,7 +351,7 @@ describe('ReviewCache', () => {
     expect(asked).toBe(1);
   });
 
-  it('finishes a review within 30 s, whatever the API server does', async () => {
+  it('fails a review for which the API server has no result within 30 s', async () => {
     const { clock, cache } = make();
     const answer = cache.ask('a', () => new Promise(() => {}), never);
     const failed = expect(answer).rejects.toThrow('timed out after 30000 ms');
@@ -357,7 +360,7 @@ describe('ReviewCache', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('K4: limits the number of concurrent reviews', async () => {
+  it('K4: limits the number of cached results and of waiting reviews', async () => {
     const { cache } = make({ maxAnswers: 3, concurrency: 1, maxWaiting: 2 });
     for (const key of ['a', 'b', 'c', 'd']) await cache.ask(key, async () => key, never);
     expect(cache.size).toBe(3);
@@ -543,7 +546,7 @@ describe('authentication and authorisation', () => {
     expect(() => new Authentication(parts)).toThrow('no authentication method configured');
   });
 
-  it("uses the machine's clock and randomness by default", async () => {
+  it('WebhookAuthorization needs neither a clock nor a random source from its caller', async () => {
     const authorization = new WebhookAuthorization(
       { reviewer: { reviewAccess: async () => ({ allowed: true }) } },
       { nodeName: 'n1' },

@@ -76,7 +76,7 @@ describe('the file of the admin socket', () => {
     await mkdir(join(directory, 'run'), { mode: 0o700 });
     const left = createNetServer().listen(path);
     await new Promise((resolve) => left.once('listening', resolve));
-    // Renamed before the close, which removes the path on which the server listened.
+    // The socket is renamed before the server closes, because closing removes the path on which the server listened.
     await rename(path, `${path}.kept`);
     await new Promise((resolve) => left.close(resolve));
     await rename(`${path}.kept`, path);
@@ -95,7 +95,8 @@ describe('the file of the admin socket', () => {
 
   it('the admin socket is not taken from a process that listens but accepts no connection, with a full queue', async () => {
     await mkdir(join(directory, 'run'), { mode: 0o700 });
-    // Blocks its event loop: the kernel queues connections until the backlog is full and then answers EAGAIN.
+    // This process blocks its event loop: the kernel queues connections until the backlog is full and then answers
+    // EAGAIN.
     const program = `require('node:net').createServer().listen({ path: process.argv[1], backlog: 1 }, () => {
       require('node:fs').writeSync(1, 'listening');
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);
@@ -135,7 +136,7 @@ describe('the file of the admin socket', () => {
     ['/run/\0', 'must be an absolute path'],
     ['/run/', 'must name a file, not a directory'],
     [`/run/${'x'.repeat(120)}`, 'must have at most 107 bytes, not 125'],
-  ])('refuses the path %j', (given, problem) => {
+  ])('rejects the socket path %j, because it %s', (given, problem) => {
     expect(socketPathProblem(given)).toBe(problem);
     const make = () => new AdminServer({ endpoints: {} }, { path: given });
     expect(make).toThrow(ServerError);
@@ -148,7 +149,7 @@ describe('the file of the admin socket', () => {
     [{ mode: 0o40701, uid: 0 }, 'has the mode 0701, not 0700'],
     [{ mode: 0o41777, uid: 0 }, 'has the mode 0777, not 0700'],
     [{ mode: 0o40700, uid: 7 }, 'belongs to the user 7, not to 0'],
-  ])('judges the directory %j', (found, problem) => {
+  ])('the socket directory %j has the problem: %s', (found, problem) => {
     expect(privateDirectoryProblem({ ...found, isDirectory: () => true }, 0)).toBe(problem);
   });
 });

@@ -39,7 +39,7 @@ describe('requestProblem', () => {
     ['1.1', [...host, 'Accept', '*/*', 'HOST', 'a'], 400],
     ['2.0', host, 505],
     ['0.9', host, 505],
-  ])('HTTP/%s with the headers %j is refused with %s', (httpVersion, rawHeaders, status) => {
+  ])('an HTTP/%s request with the headers %j gets the error status %s', (httpVersion, rawHeaders, status) => {
     const httpVersionMajor = Number(httpVersion.split('.')[0]);
     expect(requestProblem({ httpVersion, httpVersionMajor, rawHeaders })?.status).toBe(status);
   });
@@ -67,19 +67,19 @@ const UPGRADE = 'Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n';
 describe.each([
   ['a request', '/pods', '', 'pods'],
   ['a request to upgrade', '/exec/n/p/c', UPGRADE, 'exec'],
-])('SecuredServer: %s', (_what, path, headers, body) => {
+])('ambiguous forms of %s to SecuredServer', (_what, path, headers, body) => {
   it.each([
     ['two Host headers', `GET ${path} HTTP/1.1\r\nHost: x\r\nHost: y\r\n`, 400],
     ['HTTP/2.0 in HTTP/1 framing', `GET ${path} HTTP/2.0\r\nHost: x\r\n`, 505],
     ['a target in absolute form', `GET https://n1:10250${path} HTTP/1.1\r\nHost: x\r\n`, 200],
     ['a target in origin form', `GET ${path} HTTP/1.1\r\nHost: x\r\n`, 200],
-  ])('W3: a request with %s is answered as by the Go kubelet', async (_form, head, status) => {
+  ])('W3: as by the Go kubelet, a request with %s is answered with $2', async (_form, head, status) => {
     const before = identified;
     const socket = await rawConnection(server.port, { ALPNProtocols: ['http/1.1'] });
     socket.write(`${head}${headers}${headers === '' && status === 200 ? 'Connection: close\r\n' : ''}\r\n`);
     const got = await allOf(socket);
     expect(got).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    // A refused request closes its connection before authentication.
+    // A request with an error status closes its connection before authentication.
     expect(got).toMatch(/\r\nconnection: close\r\n/i);
     expect(identified - before).toBe(status === 200 ? 1 : 0);
     if (status === 200) expect(got.endsWith(`\r\n\r\n${body}`)).toBe(true);

@@ -15,12 +15,12 @@ const CLIENT = 'extendedKeyUsage=clientAuth';
 const PAST = { from: '20200101000000Z', to: '20210101000000Z' };
 
 interface Wanted {
-  /** In openssl's form: `/CN=kubernetes`. */
+  /** The subject in openssl's form: `/CN=kubernetes`. */
   readonly subject?: string;
-  /** Default: self-signed. */
+  /** The certificate that signs this one. Default: the certificate is self-signed. */
   readonly issuer?: KeyPair;
   readonly extensions: readonly string[];
-  /** The key of another certificate. Default: a new key. */
+  /** The certificate whose key is used. Default: a new key. */
   readonly keyOf?: KeyPair;
   readonly from?: string;
   readonly to?: string;
@@ -39,9 +39,9 @@ export interface RotationCase {
 }
 
 /**
- * A case that a server may refuse although Go accepts it. If OpenSSL has found the authority of a client's last
- * certificate, Node.js 24 does not show the certificates that the client sent. Which of two authorities with the same
- * name OpenSSL finds is random.
+ * Name of the case that a server may refuse although Go accepts it. If OpenSSL has found the authority of a client's
+ * last certificate, Node.js 24 does not show the certificates that the client sent. Which of two authorities with the
+ * same name OpenSSL finds is random.
  */
 export const UNTOLD = 'old and new authority and an intermediate that the client sends';
 
@@ -68,7 +68,7 @@ export class Authorities implements AsyncDisposable {
       await writeFile(`${base}.key`, keyOf.key);
       await run('openssl', ['req', '-new', '-key', `${base}.key`, '-subj', subject, '-out', `${base}.csr`]);
     }
-    // Without these lines openssl adds both identifiers.
+    // Without these lines, openssl adds the identifiers of the key and of the authority's key.
     const ids = extensions.includes(KEY_ID) ? [] : ['subjectKeyIdentifier=none', 'authorityKeyIdentifier=none'];
     const settings = ['rand_serial=yes', `database=${base}.txt`, `new_certs_dir=${this.#directory}`, 'policy=any'];
     const own = ['default_md=sha256', 'default_days=2', 'x509_extensions=ext', 'unique_subject=no', ...settings];
@@ -121,7 +121,7 @@ export class Authorities implements AsyncDisposable {
       await this.make({ extensions: [CA, SIGNS, constraint] });
     const otherCase = await this.make({ subject: '/CN=Kubernetes', keyOf: root, extensions: [CA, SIGNS] });
     const noDns = await constrained('nameConstraints=critical,excluded;DNS:a.example.com');
-    // Excludes the directory name CN=x.
+    // Name constraints that exclude the directory name CN=x.
     const noDirectory = '2.5.29.30=%DER:3014a1123010a40e300c310a300806035504030c0178';
     const [critical, ignored] = [
       await constrained(noDirectory.replace('%', 'critical,')),

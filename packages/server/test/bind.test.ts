@@ -75,7 +75,7 @@ const SERVERS: readonly (readonly [string, string, () => Promise<number>])[] = [
   ],
 ];
 
-describe.each(SERVERS)('%s', (_name, scheme, start) => {
+describe.each(SERVERS)('addresses of the %s', (_name, scheme, start) => {
   it.runIf(hasIpv6).each(['127.0.0.1', '::1'])('a server with address 0.0.0.0 answers on %s', async (host) => {
     const port = await start();
     expect(await statusOf(scheme, host, port)).toBe(200);
@@ -101,16 +101,19 @@ describe('bind', () => {
     ['::', ['::']],
     ['127.0.0.1', ['127.0.0.1']],
     ['10.0.0.1', ['10.0.0.1']],
-  ])('for the address %s tries to bind %j', (address, expected) => {
+  ])('for the configured address %s, the addresses to try are %j', (address, expected) => {
     expect(bindAddresses(address)).toEqual(expected);
   });
 
-  it.each(['EAFNOSUPPORT', 'EADDRNOTAVAIL'])('on a machine without IPv6 (%s) listens on IPv4', async (code) => {
-    const server = withoutIpv6(code);
-    ends.push(() => new Promise((resolve) => server.close(resolve)));
-    await bind(server, { address: '0.0.0.0', port: 0 });
-    expect(server.address()).toMatchObject({ address: '0.0.0.0', family: 'IPv4' });
-  });
+  it.each(['EAFNOSUPPORT', 'EADDRNOTAVAIL'])(
+    'binding 0.0.0.0 on a machine without IPv6 (%s) listens on IPv4',
+    async (code) => {
+      const server = withoutIpv6(code);
+      ends.push(() => new Promise((resolve) => server.close(resolve)));
+      await bind(server, { address: '0.0.0.0', port: 0 });
+      expect(server.address()).toMatchObject({ address: '0.0.0.0', family: 'IPv4' });
+    },
+  );
 
   it('binding a port in use fails with the configured address in the message', async () => {
     const first = createServer();
@@ -126,7 +129,7 @@ describe('bind', () => {
   });
 });
 
-/** A server whose first attempt, on `::`, fails as on a machine without IPv6. */
+/** Returns a server that fails to listen on `::`, as on a machine without IPv6. */
 function withoutIpv6(code: string): Server {
   const server = createServer();
   const listen = server.listen.bind(server) as (options: object) => Server;

@@ -10,7 +10,7 @@ import { expect, test, vi } from 'vitest';
 import { Pki } from './pki.ts';
 import { type ServedPod, servedPod, sockets } from './stream-fixture.ts';
 
-/** The client's actions and faults, all chosen before it starts. */
+/** The client's actions and the runtime's fault, all chosen at random before the client starts. */
 interface Plan {
   readonly what: 'exec' | 'attach' | 'portForward';
   readonly way: 'SPDY' | 'WebSocket' | 'translated';
@@ -37,14 +37,14 @@ function planOf(random: Random): Plan {
   return {
     what: pick(['exec', 'attach', 'portForward'] as const),
     way: pick(['SPDY', 'WebSocket', 'translated'] as const),
-    // A terminal echoes every line, and its shell runs it.
+    // With a terminal, fewer bytes are sent, because the terminal echoes every line and the shell runs every line.
     ...{ tty, bytes: 2 + whole(tty ? 200 : 200_000) },
     client: pick(['early', 'opened', 'heard', 'ends'] as const),
     fault: random.next() < 0.5 ? undefined : pick(faults),
   };
 }
 
-/** Runs the plan; resolves when the client's connection is closed. */
+/** Runs a plan. Resolves when the client's connection is closed. */
 async function live({ url }: Pick<ServedPod, 'url'>, { what, way, tty, bytes, client }: Plan): Promise<void> {
   const options = { rejectUnauthorized: false };
   if (what === 'portForward') {
@@ -75,9 +75,10 @@ async function live({ url }: Pick<ServedPod, 'url'>, { what, way, tty, bytes, cl
   }
   remote.stdout?.on('error', () => {});
   remote.stdout?.once('data', () => {
-    // WebSocket before v5 cannot half-close, so nothing ends a container's stdin.
+    // Over a WebSocket protocol before v5, a client cannot end only its input, so nothing would end the stdin of the
+    // container.
     if (client !== 'ends' || way === 'WebSocket' || what !== 'exec') remote.destroy();
-    // The end of a terminal's input does not end its shell.
+    // With a terminal, the end of the input does not end the shell.
     else if (tty) remote.stdin?.write('\nexit\n');
     else remote.stdin?.end();
   });
@@ -102,7 +103,7 @@ test('W2: 1,000 runtime streams broken at random points leave neither socket nor
     for (const { status } of settled) outcomes[status === 'fulfilled' ? 'ended' : 'failed']++;
     streaming.faults.clear();
   }
-  // Most streams completed and many did not, so the faults took effect.
+  // Most streams completed, and many failed, so the faults took effect.
   expect(outcomes.ended).toBeGreaterThan(500);
   expect(outcomes.failed).toBeGreaterThan(100);
   await vi.waitFor(() => expect([streaming.connections, runtime.liveExecs]).toEqual([0, 0]), { timeout: 20_000 });

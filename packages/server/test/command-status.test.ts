@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { commandStatus, failedCommand } from '../src/streams/command-status.ts';
 import { TerminalSizes } from '../src/streams/terminal-sizes.ts';
 
-/** The status in Go's exact encoding, for clients that compare bytes. */
+/** Returns the status of an internal error in Go's exact encoding, for clients that compare bytes. */
 function internal(words: string): string {
   const message = JSON.stringify(`Internal error occurred: ${words}`);
   const cause = JSON.stringify(words);
@@ -29,20 +29,20 @@ describe('the exit status of a command', () => {
     ['of an exit code', exitCause('7'), exitStatus(7)],
     ['of the largest exit code', exitCause('255'), exitStatus(255)],
     ['of a failure', '{"status":"Failure","message":"no such container","code":500}', internal('no such container')],
-    ['of a failure without words', '{"status":"Failure"}', internal('')],
-    ['of nothing', '', internal('error reading from error stream: the runtime ended the connection')],
-    ['of no exit code', exitCause('256'), nonsense('invalid exit code value "256"')],
+    ['of a failure without a message', '{"status":"Failure"}', internal('')],
+    ['that is empty', '', internal('error reading from error stream: the runtime ended the connection')],
+    ['of an exit code above 255', exitCause('256'), nonsense('invalid exit code value "256"')],
     ['of an exit code in words', exitCause('seven'), nonsense('invalid exit code value "seven"')],
     ['of a negative exit code', exitCause('-1'), nonsense('invalid exit code value "-1"')],
-    ['of an exit code that is none', exitCause(undefined), nonsense('invalid exit code value ""')],
-    ['without an exit code', exited({ causes: [{ reason: 'Other' }] }), nonsense('no ExitCode cause given')],
+    ['with an ExitCode cause without a message', exitCause(undefined), nonsense('invalid exit code value ""')],
+    ['without an ExitCode cause', exited({ causes: [{ reason: 'Other' }] }), nonsense('no ExitCode cause given')],
     ['without causes', exited({}), nonsense('no ExitCode cause given')],
     ['with causes of another kind', exited({ causes: [null, 'x', 7] }), nonsense('no ExitCode cause given')],
     ['without details', exited(undefined), nonsense('details must be set')],
-    ['of another status', '{"status":"Maybe"}', nonsense('unknown error')],
-    ['that is no object', '[1]', nonsense('unknown error')],
+    ['with an unknown status', '{"status":"Maybe"}', nonsense('unknown error')],
+    ['that is a JSON array', '[1]', nonsense('unknown error')],
     ['that is null', 'null', nonsense('unknown error')],
-  ])('the v4 exit status of a command: %s', (_name, said, expected) => {
+  ])('for a v4 or v5 command status %s, the client gets $2', (_name, said, expected) => {
     expect(JSON.stringify(commandStatus('v4.channel.k8s.io', said))).toBe(expected);
     expect(JSON.stringify(commandStatus('v5.channel.k8s.io', said))).toBe(expected);
   });
@@ -102,17 +102,21 @@ describe('terminal sizes', () => {
       ['{"Width":1,"Height":2}{"Width":3,', '"Height":4}\n\n'],
       ['{"Width":1,"Height":2}\n', '{"Width":3,"Height":4}\n'],
     ],
-    ['in small letters', ['{"height":24,"width":80,"pixels":"many"}'], ['{"Width":80,"Height":24}\n']],
-    ['that is not all there', ['{"Width":80}', '{}'], ['{"Width":80,"Height":0}\n', '{"Width":0,"Height":0}\n']],
+    ['with lower-case field names', ['{"height":24,"width":80,"pixels":"many"}'], ['{"Width":80,"Height":24}\n']],
+    ['with missing fields', ['{"Width":80}', '{}'], ['{"Width":80,"Height":0}\n', '{"Width":0,"Height":0}\n']],
     ['too large', ['{"Width":65536,"Height":1}', '{"Width":80,"Height":24}'], []],
-    ['below nothing', ['{"Width":-1,"Height":1}', '{"Width":80,"Height":24}'], []],
-    ['in fractions', ['{"Width":1.5,"Height":1}'], []],
-    ['in words', ['{"Width":"80","Height":"24"}'], []],
-    ['no object', ['[{"Width":80,"Height":24}]'], []],
-    ['no JSON', ['so wide}', '{"Width":80,"Height":24}'], []],
-    ['good, and then not', ['{"Width":80,"Height":24}x}{"Width":1,"Height":1}'], ['{"Width":80,"Height":24}\n']],
-    ['without end', ['{'.repeat(5000), '{"Width":80,"Height":24}'], []],
-  ])('reads terminal sizes that are sent %s', (_name, pieces, expected) => {
+    ['below zero', ['{"Width":-1,"Height":1}', '{"Width":80,"Height":24}'], []],
+    ['as fractions', ['{"Width":1.5,"Height":1}'], []],
+    ['as strings', ['{"Width":"80","Height":"24"}'], []],
+    ['in an array', ['[{"Width":80,"Height":24}]'], []],
+    ['as invalid JSON', ['so wide}', '{"Width":80,"Height":24}'], []],
+    [
+      'as valid and then as invalid JSON',
+      ['{"Width":80,"Height":24}x}{"Width":1,"Height":1}'],
+      ['{"Width":80,"Height":24}\n'],
+    ],
+    ['without a closing brace', ['{'.repeat(5000), '{"Width":80,"Height":24}'], []],
+  ])('terminal sizes that are sent %s, as %j, are read as %j', (_name, pieces, expected) => {
     expect(read(...pieces)).toEqual(expected);
   });
 
@@ -123,7 +127,7 @@ describe('terminal sizes', () => {
     ]);
   });
 
-  it('the last terminal size wins, however the bytes are split', () => {
+  it('reading terminal sizes returns the last complete size, however the bytes are split', () => {
     const size = fc
       .record({ Width: fc.nat(65_535), Height: fc.nat(65_535) })
       .map((each) => `${JSON.stringify(each)}\n`);

@@ -42,7 +42,7 @@ function tracked() {
   return { server, ledger, logged, clock };
 }
 
-/** The calls made when the ledger closes a connection in its configured ways. */
+/** Returns the calls that the ledger makes when it closes a connection. */
 function ended(entry: unknown, fake: Fake): readonly unknown[] {
   const [, , ends] = entry as [string, string, Readonly<Record<string, () => void>>];
   for (const end of Object.values(ends)) end();
@@ -185,13 +185,13 @@ it.each([
   [true, false, true],
   [false, true, true],
   [true, true, true],
-])('a response with destroyed %s and closed %s has no recipient: %s', (destroyed, closed, gone) => {
+])('a response with destroyed=%s and closed=%s can no longer be sent: %s', (destroyed, closed, gone) => {
   expect(isGone({ destroyed, closed } as never)).toBe(gone);
   expect(isGone({ destroyed: !gone, closed: !gone, stream: { destroyed, closed } } as never)).toBe(gone);
 });
 
 it.each([true, false])(
-  'a response counts as sent to the client if writableFinished is true: %s',
+  'a response with writableFinished=%s counts as sent only if that is true',
   (writableFinished) => {
     expect(isFinished({ writableFinished } as never)).toBe(writableFinished);
     expect(isFinished({ writableFinished: !writableFinished, stream: { writableFinished } } as never)).toBe(

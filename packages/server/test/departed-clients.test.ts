@@ -144,7 +144,7 @@ async function expectNothingLeft({ protocol, sent, reads, answer, leave }: Case)
   }
 }
 
-describe.each(Object.entries(ANSWERS))('SecuredServer: %s', (_name, answer) => {
+describe.each(Object.entries(ANSWERS))('clients that disconnect during %s of SecuredServer', (_name, answer) => {
   describe.each([
     ['takes 64 KiB', { windowBytes: 65_535, reads: true }],
     ['has a window of 0', { windowBytes: 0, reads: true }],

@@ -34,7 +34,7 @@ it("health checks that succeed whenever the server answers have upstream's names
 });
 
 describe('answerHealthz', () => {
-  it('healthz sends an early known result only to a request for that single check', () => {
+  it('healthz returns an early problem only to a request for that single check', () => {
     const early: HealthCheck = { name: 'runtime', check: () => undefined, early: () => 'connection refused' };
     expect(answer([early])).toBe('200 ok');
     expect(answer([early], { check: 'runtime' })).toBe('500 internal server error: connection refused\n');

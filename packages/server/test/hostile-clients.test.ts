@@ -5,7 +5,7 @@ import { Pki } from './pki.ts';
 import { ask, rawConnection } from './secured-fixture.ts';
 import { servedPod, sockets } from './stream-fixture.ts';
 
-/** The data of a client in pieces, and how the client disconnects, all chosen before it starts. */
+/** The data of a client in pieces, and how the client disconnects, all chosen at random before the client starts. */
 interface Plan {
   readonly head: Buffer;
   readonly pieces: readonly Buffer[];
@@ -153,7 +153,7 @@ function planOf(random: Random): Plan {
   };
 }
 
-/** Runs the plan and disconnects. */
+/** Runs a plan and disconnects. */
 async function live(port: number, { head, pieces, end }: Plan): Promise<void> {
   const socket = await rawConnection(port);
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));

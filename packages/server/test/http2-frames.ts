@@ -1,4 +1,7 @@
-/** Client HTTP/2 frames (RFC 9113), written byte by byte because libraries refuse invalid sequences. */
+/**
+ * The preface of an HTTP/2 client. The frames in this file (RFC 9113) are written byte by byte, because libraries
+ * refuse to send invalid sequences.
+ */
 export const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 const [DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY, WINDOW_UPDATE] = [0, 1, 3, 4, 7, 8];
@@ -15,7 +18,7 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
   return Buffer.concat([head, payload]);
 }
 
-/** The client preface and settings. @param windowBytes the initial window of each stream */
+/** Returns the preface and the settings of a client. @param windowBytes the initial window of each stream */
 export function hello(windowBytes = 65_535): Buffer {
   const setting = Buffer.alloc(6);
   setting.writeUInt16BE(INITIAL_WINDOW_SIZE, 0);
@@ -23,7 +26,7 @@ export function hello(windowBytes = 65_535): Buffer {
   return Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, setting)]);
 }
 
-/** A request without a body, or the head of a request with a body. */
+/** Returns a HEADERS frame: a request without a body, or the head of a request with a body. */
 export function request(
   stream: number,
   path: string,
@@ -58,7 +61,7 @@ function number(value: number): Buffer {
   return bytes;
 }
 
-/** The HPACK encoding of a text below 127 bytes, without Huffman coding. */
+/** Returns the HPACK encoding of a text below 127 bytes, without Huffman coding. */
 function string(text: string): Buffer {
   return Buffer.concat([Buffer.of(text.length), Buffer.from(text)]);
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lastWordOf } from '../src/http/last-word.ts';
 
-/** A server frame of any length that the frame header can express. */
+/** Returns a server frame. Its length may be any that a frame header can express. */
 function webSocketFrame(opcode: number, payload: Uint8Array, isMasked = false): Buffer {
   const head = [0x80 | opcode];
   const mask = isMasked ? 0x80 : 0;

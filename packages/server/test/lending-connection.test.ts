@@ -8,7 +8,7 @@ afterEach(() => {
   for (const dispose of disposals.splice(0)) dispose();
 });
 
-/** A connection and its peer. */
+/** Opens a connection and returns it with its peer. */
 async function pair(): Promise<{ lending: LendingConnection; far: Socket }> {
   const server = createServer({ allowHalfOpen: true });
   server.listen(0, '127.0.0.1');
@@ -25,7 +25,7 @@ async function pair(): Promise<{ lending: LendingConnection; far: Socket }> {
   return { lending, far };
 }
 
-/** Bytes that encode their position. */
+/** Returns bytes that encode their own position. */
 function pattern(length: number): Buffer {
   const bytes = Buffer.alloc(length);
   for (let at = 0; at + 4 <= length; at += 4) bytes.writeUInt32LE(at, at);
@@ -42,7 +42,7 @@ it('a lending connection behaves like a socket until its buffers are borrowed', 
   expect(Buffer.concat(parts).equals(sent)).toBe(true);
 });
 
-it('a borrower gets earlier data too, in order, and is notified of the end', async () => {
+it('a borrower gets also the data received before it borrowed, in order, and is notified of the end', async () => {
   const { lending, far } = await pair();
   const sent = pattern(4 << 20);
   far.write(sent.subarray(0, 1000));
@@ -82,7 +82,7 @@ it('a lent buffer is not overwritten before its return, and at most two buffers 
       expect(next.chunk.equals(next.copy)).toBe(true);
       got.push(next.copy);
       next.giveBack();
-      // A second return has no effect.
+      // Returning a buffer a second time has no effect.
       next.giveBack();
     }
     await new Promise((resolve) => setImmediate(resolve));

@@ -3,7 +3,7 @@ import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
 /** The default log options. */
 export const quiet = { follow: false, previous: false, timestamps: false };
 
-/** A pod with one container that has this status; `undefined`: no status. */
+/** Returns a pod with one container that has the given status. `undefined`: the container has no status. */
 export function podWith(status: Partial<ContainerStatus> | undefined): Pod {
   const whole = { name: 'main', image: 'i', imageID: '', ready: false, restartCount: 0, ...status };
   return {

@@ -45,15 +45,18 @@ describe('parseLogQuery', () => {
     ['sinceSeconds=1&sinceTime=2026-01-02T03:04:05Z', invalid],
     ['stream=stdout', invalid],
     ['stream=Stdout&tailLines=1', invalid],
-  ])('parseLogQuery reads %s', (query, expected) => {
+  ])('parseLogQuery parses the query "%s" as %j', (query, expected) => {
     expect(parseLogQuery(new URLSearchParams(query), true)).toEqual(expected);
   });
 
-  it.each(['', 'stream=All&tailLines=1'])('returns both log streams without the feature gate: %s', (query) => {
-    expect(parseLogQuery(new URLSearchParams(query), false)).toHaveProperty('options');
-  });
+  it.each(['', 'stream=All&tailLines=1'])(
+    'accepts a query for both log streams without the feature gate: "%s"',
+    (query) => {
+      expect(parseLogQuery(new URLSearchParams(query), false)).toHaveProperty('options');
+    },
+  );
 
-  it('returns a single log stream only with the feature gate', () => {
+  it('rejects a query for a single log stream without the feature gate', () => {
     expect(parseLogQuery(new URLSearchParams('stream=Stderr'), false)).toEqual({
       status: 400,
       message:
@@ -87,9 +90,9 @@ describe('logContainer', () => {
   const what = 'container "main" in pod "web"';
   it.each<[string, Partial<ContainerStatus> | undefined, boolean, object]>([
     ['no status', undefined, false, { problem: `${what} is not available` }],
-    ['waiting', { state: { waiting: {} } }, false, { problem: `${what} is waiting to start: ` }],
-    ['running', { containerID: 'c://1', state: { running: {} } }, false, { id: 'c://1' }],
-    ['terminated', { state: { terminated: terminated('c://1') } }, false, { id: 'c://1' }],
+    ['waiting without a reason', { state: { waiting: {} } }, false, { problem: `${what} is waiting to start: ` }],
+    ['running, current log', { containerID: 'c://1', state: { running: {} } }, false, { id: 'c://1' }],
+    ['terminated, current log', { state: { terminated: terminated('c://1') } }, false, { id: 'c://1' }],
     [
       'terminated without an id',
       { state: { terminated: terminated() }, lastState: { terminated: terminated('c://0') } },
@@ -116,26 +119,26 @@ describe('logContainer', () => {
       { problem: `${what} is waiting to start: image can't be pulled` },
     ],
     [
-      'an image that is tried again',
+      'an image pull in back-off',
       { state: { waiting: { reason: 'ImagePullBackOff' } } },
       false,
       { problem: `${what} is waiting to start: trying and failing to pull image` },
     ],
     [
-      'waiting',
+      'waiting for ContainerCreating',
       { state: { waiting: { reason: 'ContainerCreating' } } },
       false,
       { problem: `${what} is waiting to start: ContainerCreating` },
     ],
     ['nothing known', { state: {} }, false, { problem: `${what} is waiting to start - no logs yet` }],
-    ['previous', { lastState: { terminated: terminated('c://0') } }, true, { id: 'c://0' }],
+    ['terminated before, previous log', { lastState: { terminated: terminated('c://0') } }, true, { id: 'c://0' }],
     [
-      'no previous',
+      'running for the first time, previous log',
       { containerID: 'c://1', state: { running: {} } },
       true,
       { problem: 'previous terminated container "main" in pod "web" not found' },
     ],
-  ])('logContainer for a container with the status: %s', (_name, status, previous, expected) => {
+  ])('for a container with the status "%s", logContainer returns $3', (_name, status, previous, expected) => {
     expect(logContainer(podWith(status), 'main', previous)).toEqual(expected);
   });
 });

@@ -175,13 +175,13 @@ describe('/containerLogs', () => {
         },
         { interval: 300, timeout: 10_000 },
       );
-      // The kernel holds the loopback sockets' data.
+      // The limit leaves room for the data that the kernel buffers in the loopback sockets.
       expect(given).toBeLessThan(24 * 2 ** 20);
       expect(process.memoryUsage().rss - before).toBeLessThan(64 * 2 ** 20);
       expect(isOpen).toBe(true);
       await clock.advance(600_000);
       await vi.waitFor(() => expect(isOpen).toBe(false));
-      // A client that resumes reading finds the connection cut.
+      // When the client resumes reading, its connection is closed.
       readAgain();
       await vi.waitFor(() => expect(isClosed).toBe(true));
     },

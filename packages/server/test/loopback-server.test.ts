@@ -100,7 +100,7 @@ describe('LoopbackServer', () => {
     expect(calls).toEqual([]);
   });
 
-  it('accepts the names of the loopback interface with a forwarded port, and the own origin', async () => {
+  it('accepts the names of the loopback interface with any port, and an Origin that equals the Host', async () => {
     for (const host of ['localhost:9999', '127.0.0.1', '[::1]:80', 'LOCALHOST']) {
       expect((await ask(`/${SECRET}/`, { host, origin: `http://${host}` }))[0]).toBe(200);
     }

@@ -70,7 +70,7 @@ const pod: Pod = {
 };
 
 describe('configz', () => {
-  it('shows how the configuration in force differs from its files, if it does', async () => {
+  it('/configz shows how the configuration in force differs from the configuration files', async () => {
     let reload: object | undefined = { needsRestart: ['port'] };
     const { configz } = stateEndpoints({
       ...{ checks: [], getPods: () => [], getRunningPods: async () => [] },
@@ -118,7 +118,7 @@ describe('state', () => {
     expect(JSON.parse((await ask(state.configz)).body)).toEqual({ kubeletconfig: { kind: 'KubeletConfiguration' } });
   });
 
-  it('explains a pod and the node as JSON or text', async () => {
+  it('/debug/explain explains a pod and the node as JSON or text', async () => {
     const params = { namespace: 'default', pod: 'web' };
     expect(JSON.parse((await ask(state.explain, { params })).body)).toMatchObject({ waitingFor: ['a volume'] });
     expect((await ask(state.explain, { params, accept: 'text/plain' })).body).toBe(
@@ -158,7 +158,7 @@ describe('node stats', () => {
   };
   const endpoints = statsEndpoints({ stats });
 
-  it('returns the summary, or CPU and memory only if requested by query or form', async () => {
+  it('/stats/summary returns the summary, with only CPU and memory if the query or form requests that', async () => {
     const all = await ask(endpoints.stats);
     expect(all).toMatchObject({ status: 200, body: '{"node":{"nodeName":"n"},"pods":[]}\n' });
     expect(all.headers['Content-Type']).toBe('application/json');
@@ -167,13 +167,13 @@ describe('node stats', () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     const form = { method: 'POST', headers, body: 'only_cpu_and_memory=true' };
     expect((await ask(endpoints.stats, form)).body).toBe(only);
-    // The parameter has no effect if it is repeated, or if its value is not `true`.
+    // The parameter has no effect if it is repeated, or if its value is not exactly `true`.
     for (const query of ['only_cpu_and_memory=1', 'only_cpu_and_memory=true&only_cpu_and_memory=true']) {
       expect((await ask(endpoints.stats, { query })).body).toBe(all.body);
     }
   });
 
-  it("reports in upstream's words why there is no summary", async () => {
+  it("/stats/summary reports in upstream's words why there is no summary", async () => {
     const summary = async (): Promise<string> => {
       throw new Error('failed to list pod stats: gone');
     };
@@ -182,7 +182,7 @@ describe('node stats', () => {
     expect(answer).toMatchObject({ status: 500, body: 'Internal Error: failed to list pod stats: gone' });
   });
 
-  it('returns the metrics of containers and of resources', async () => {
+  it('/metrics/cadvisor returns the metrics of containers, and /metrics/resource those of resources', async () => {
     expect(await ask(endpoints.cadvisorMetrics)).toMatchObject({
       headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
       body: 'container_last_seen 1\n',
@@ -227,7 +227,7 @@ describe('content negotiation of responses', () => {
     ['text/plain, application/json;q=0.5', true],
     ['application/json, text/plain;q=0.9', false],
     ['text/plain;q=0', false],
-  ])('Accept: %s: text is preferred: %s', (accept, expected) => {
+  ])('a client with the Accept header %s prefers text to JSON: %s', (accept, expected) => {
     expect(prefersText(accept)).toBe(expected);
   });
 
@@ -239,7 +239,7 @@ describe('content negotiation of responses', () => {
     ['gzip;q=0.00', false],
     ['*', false],
     ['x-gzip', false],
-  ])('Accept-Encoding: %s: gzip is taken: %s', (acceptEncoding, expected) => {
+  ])('a client with the Accept-Encoding header %s accepts gzip: %s', (acceptEncoding, expected) => {
     expect(takesGzip(acceptEncoding)).toBe(expected);
   });
 
@@ -277,7 +277,7 @@ describe('/statusz and /flagz', () => {
     [JSON_OF('Statusz', 'v2'), undefined],
     [JSON_OF('Flagz', 'v1beta1'), undefined],
     ['application/json;as=Statusz', undefined],
-  ])('Accept: %s: %j', (accept, form) => {
+  ])('for the Accept header %s, /statusz selects the format %j', (accept, form) => {
     expect(zpageForm(accept, 'Statusz')).toEqual(form);
   });
 
@@ -398,11 +398,11 @@ describe('/checkpoint', () => {
     [{ params: { ...params, pod: 'x' } }, 404, 'pod does not exist'],
     [{ params: { ...params, container: 'x' } }, 404, 'container x does not exist'],
     [{ params, query: 'timeout=x' }, 404, 'cannot parse value of timeout parameter'],
-  ])('checkpoint request %j is refused', async (asked, status, body) => {
+  ])('checkpoint request %j is rejected with %d: %s', async (asked, status, body) => {
     expect(await ask(make().checkpoint, asked)).toMatchObject({ status, body });
   });
 
-  it('reports why no checkpoint was made', async () => {
+  it('/checkpoint reports why no checkpoint was made', async () => {
     expect(await ask(make([]).checkpoint, { params })).toMatchObject({
       status: 500,
       body: 'checkpointing of default/web/main failed (container main not found)',

@@ -27,7 +27,7 @@ describe('a log query', () => {
       'query=k&sinceTime=2023-01-04T02:00:00Z&untilTime=2023-01-04T02:00:00%2B00:00',
       { services: ['k'], options: { sinceTime: '2023-01-04T02:00:00Z', untilTime: '2023-01-04T02:00:00+00:00' } },
     ],
-  ])('log query %s is accepted', (query, expected) => {
+  ])('log query %s is parsed as %j', (query, expected) => {
     expect(parse(query)).toEqual(expected && { query: expected });
   });
 
@@ -82,7 +82,7 @@ describe('a log query', () => {
       406,
       'pattern: Invalid value: "foo\\\\": error parsing regexp: trailing backslash at end of expression: ``',
     ],
-  ])('log query %s is refused', (query, status, message) => {
+  ])('log query %s is rejected with %d: %s', (query, status, message) => {
     expect(parse(query)).toEqual({ status, message });
   });
 
@@ -181,9 +181,12 @@ describe('arguments of journalctl', () => {
       { sinceTime: '2023-01-04T02:03:04Z', untilTime: '2023-02-04T02:00:00+02:00' },
       ['--since=2023-1-4 02:3:4 UTC', '--until=2023-2-4 00:0:0 UTC', '--unit=p1'],
     ],
-  ])('journalctl arguments for %j are %j', (services, options, expected) => {
-    expect(journalArgs(services, options)).toEqual([...basic, ...expected]);
-  });
+  ])(
+    'for the services %j and the options %j, journalctl gets the additional arguments %j',
+    (services, options, expected) => {
+      expect(journalArgs(services, options)).toEqual([...basic, ...expected]);
+    },
+  );
 });
 
 it("a directory listing has Go's format", () => {

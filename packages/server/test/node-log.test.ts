@@ -9,7 +9,7 @@ import type { Call } from '../src/endpoints/call.ts';
 import { hostLogEndpoints, journalctl, type NodeJournal } from '../src/index.ts';
 import { UNITS_ARGS } from '../src/node-log/journal.ts';
 
-/** A fake journal that knows some units and returns the arguments it was called with. */
+/** A fake journal that knows some units and records the arguments of each call. */
 function fakeJournal(units: string, failure?: Error): NodeJournal & { readonly asked: (readonly string[])[] } {
   const asked: (readonly string[])[] = [];
   return {
@@ -107,9 +107,12 @@ describe('/logs/', () => {
     ['both', 'both\n'],
     ['leads-in', 'plain\n'],
     ['none', '\nlog not found for none\n'],
-  ])('W3: reads a log file for services that the journal does not know: %s', async (service, expected) => {
-    expect((await ask(callOf(`query=${service}`))).body).toBe(expected);
-  });
+  ])(
+    'W3: a query for the service %s, which the journal does not know, returns %j from the log files',
+    async (service, expected) => {
+      expect((await ask(callOf(`query=${service}`))).body).toBe(expected);
+    },
+  );
 
   it('W3: reads no file outside of the log directory', async () => {
     for (const query of ['query=leads-out', 'query=../etc/passwd', 'query=/../etc/passwd', 'query=below/../../x']) {

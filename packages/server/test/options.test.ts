@@ -13,7 +13,7 @@ test.each([
   [{ authentication: {} }, 'component authentication has no method identify'],
   [{ authorization: undefined }, 'component authorization is missing'],
   [{ authorization: { allow: () => true } }, 'component authorization has no method allows'],
-])('W1: a secured server without access control is refused at construction: %j', (components, message) => {
+])('W1: a secured server without access control is refused at construction: %j: %s', (components, message) => {
   expect(() => new SecuredServer({ ...COMPONENTS, ...components } as never)).toThrow(
     expect.objectContaining({ code: 'InvalidOptions', message: `SecuredServer: ${message}` }),
   );

@@ -64,7 +64,7 @@ describe('content negotiation', () => {
     ['text/plain;q=0.1, text/plain;q=1, application/json;q=0.5', false],
     ['text/html, text/*;q=0.1', true],
     ['application/json;q=0.5;q=1, text/plain;q=0.7', true],
-  ])('Accept %j prefers text: %s', (accept, isText) => expect(prefersText(accept)).toBe(isText));
+  ])('the Accept header %j prefers text to JSON: %s', (accept, isText) => expect(prefersText(accept)).toBe(isText));
 
   it.each<[string | undefined, boolean]>([
     [undefined, false],
@@ -80,7 +80,7 @@ describe('content negotiation', () => {
     ['gzip;x=1;q=0', false],
     ['gzipped', false],
     ['*', false],
-  ])('Accept-Encoding %j accepts gzip: %s', (accept, isGzip) => expect(takesGzip(accept)).toBe(isGzip));
+  ])('the Accept-Encoding header %j accepts gzip: %s', (accept, isGzip) => expect(takesGzip(accept)).toBe(isGzip));
 });
 
 describe('page contents', () => {
@@ -303,11 +303,13 @@ describe('/statusz and /flagz', () => {
     [JSON_TYPE.replace('Statusz', 'Flagz'), undefined],
     [JSON_TYPE.replace('v1beta1', 'v2'), undefined],
     [JSON_TYPE.replace('config.', 'x.'), undefined],
-  ])('Accept %j selects %j', (accept, form) => expect(zpageForm(accept, 'Statusz')).toEqual(form));
+  ])('the Accept header %j selects the format %j', (accept, form) =>
+    expect(zpageForm(accept, 'Statusz')).toEqual(form),
+  );
 });
 
-describe('small helper functions', () => {
-  it('only unauthenticated users count as anonymous', () => {
+describe('users and WebSocket protocols', () => {
+  it('adds the group system:authenticated once, and not to unauthenticated users', () => {
     expect(ANONYMOUS).toEqual({ name: 'system:anonymous', groups: ['system:unauthenticated'] });
     const [user, odd] = [
       { name: 'u', groups: ['g'] },
@@ -320,7 +322,7 @@ describe('small helper functions', () => {
     ]);
   });
 
-  it('the WebSocket subprotocol of a SPDY tunnel is SPDY/3.1+ and the tunnelled protocol; a request without headers asks for no channels', () => {
+  it('the WebSocket subprotocol of a SPDY tunnel is SPDY/3.1+ and the tunnelled protocol; a request without headers offers no subprotocol', () => {
     expect(tunnelProtocol('portforward.k8s.io')).toBe('SPDY/3.1+portforward.k8s.io');
     expect(asksForCommandChannels({})).toBe(false);
     expect(protocolsWithoutToken({ upgrade: 'websocket' })).toEqual([]);

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** A certificate and its key, PEM. */
+/** A certificate and its key, in PEM. */
 export interface KeyPair {
   readonly cert: string;
   readonly key: string;
@@ -17,9 +17,9 @@ export interface KeyPair {
 interface Issued {
   /** The subject in openssl's form: `/O=system:masters/CN=admin`. */
   readonly subject: string;
-  /** Default: `clientAuth`. */
+  /** The purpose of the certificate. Default: `clientAuth`. */
   readonly usage?: 'clientAuth' | 'serverAuth';
-  /** `YYYYMMDDHHMMSSZ`. Defaults: now, and two days later. */
+  /** The start of the validity, as `YYYYMMDDHHMMSSZ`. Default: now. `to` is by default two days later. */
   readonly from?: string;
   readonly to?: string;
 }
@@ -49,7 +49,7 @@ export class Pki implements AsyncDisposable {
     return new X509Certificate(this.ca).fingerprint256;
   }
 
-  /** One certificate at a time, because openssl keeps an index of issued certificates. */
+  /** Issues a certificate. Only one is issued at a time, because openssl keeps an index of issued certificates. */
   issue(issued: Issued): Promise<KeyPair> {
     const next = this.#last.then(() => this.#issue(issued));
     this.#last = next.catch(() => {});

@@ -24,7 +24,7 @@ const HAS_GO = ((): boolean => {
 /** The first call of `go tool pprof` on a machine compiles it. */
 const TIMEOUT_MS = 300_000;
 
-/** A task list that the test fully controls. */
+/** Returns a profiler whose profiles are empty, except for the methods in `parts`. */
 function profilerOf(parts: Partial<Profiler> = {}): Profiler {
   const none = async (): Promise<Profile> => profile([]);
   return { cpu: none, heap: none, allocations: none, trace: async () => Buffer.from('{}'), ...parts };
@@ -76,9 +76,12 @@ describe('/debug/pprof', () => {
     expect((await ask(profilerOf(), callOf('symbol'))).bytes.toString()).toBe('num_symbols: 0\n');
   });
 
-  it.each(['block', 'mutex', 'threadcreate', 'nonsense', 'heap/x'])('pprof has no %s', async (name) => {
-    expect(await ask(profilerOf(), callOf(name))).toMatchObject({ status: 404, headers: { 'X-Go-Pprof': '1' } });
-  });
+  it.each(['block', 'mutex', 'threadcreate', 'nonsense', 'heap/x'])(
+    'pprof answers 404 for the unknown profile %s',
+    async (name) => {
+      expect(await ask(profilerOf(), callOf(name))).toMatchObject({ status: 404, headers: { 'X-Go-Pprof': '1' } });
+    },
+  );
 
   it.each([
     ['profile', 30_000],
@@ -90,7 +93,7 @@ describe('/debug/pprof', () => {
     ['trace?seconds=0.5', 500],
     ['allocs', 10_000],
     ['allocs?seconds=2', 2000],
-  ])('profile %s lasts %d ms', async (path, lasts) => {
+  ])('the profile requested by %s lasts %d ms', async (path, lasts) => {
     const durations: number[] = [];
     let isTimeTaken = false;
     const during = async (durationMs: number): Promise<Profile> => {
@@ -112,7 +115,7 @@ describe('/debug/pprof', () => {
   });
 
   it.each(['profile?seconds=601', 'trace?seconds=1e9', 'allocs?seconds=601', 'heap?seconds=601'])(
-    'refuses the duration of %s as too long',
+    'rejects the duration in %s as too long',
     async (path) => {
       const never = async (): Promise<never> => expect.unreachable('nothing is begun');
       const got = await ask(profilerOf({ cpu: never, trace: never, allocations: never, heap: never }), callOf(path));
@@ -124,7 +127,7 @@ describe('/debug/pprof', () => {
   it.each([
     ['profile', 'Could not enable CPU profiling: cpu profiling already in use\n'],
     ['trace', 'Could not enable tracing: cpu profiling already in use\n'],
-  ])('a second %s is refused while one is running', async (path, words) => {
+  ])('pprof answers 500 for a %s while another profile is in progress: %s', async (path, words) => {
     const busy = async (): Promise<never> => {
       throw new ServerError('Busy', 'cpu profiling already in use');
     };
@@ -215,7 +218,7 @@ describe('profiles of the test process', { timeout: TIMEOUT_MS }, () => {
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'pprof-'));
     running = profiler.start(controller.signal);
-    // Sampling starts in a later turn.
+    // The profiler starts to sample the heap only in a later turn of the event loop.
     await new Promise((resolve) => setTimeout(resolve, 200));
   }, TIMEOUT_MS);
 
@@ -225,7 +228,7 @@ describe('profiles of the test process', { timeout: TIMEOUT_MS }, () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** V8 may inline the two functions into one. */
+  /** Matches the line of either function in pprof's output, because V8 may inline one into the other. */
   const BURNT = /([\d.]+)(m?s)\s.*(?:burnForTheProfile|spendCpuTimeDuring)/;
 
   /**
@@ -289,7 +292,7 @@ describe('profiles of the test process', { timeout: TIMEOUT_MS }, () => {
     const report = await top('heap', got.bytes, '-top', '-unit=MB');
     expect(report).toContain('Type: inuse_space');
     const [, flat = '0'] = /([\d.]+)MB\s.*allocateForTheProfile/.exec(report) ?? [];
-    // 300,000 objects and strings.
+    // The test has allocated 300,000 objects and strings that are still in use.
     expect(Number(flat)).toBeGreaterThan(5);
   });
 

@@ -1,8 +1,8 @@
 import type { Frame, Profile } from '../src/pprof/profile.ts';
 
-/** A code line in a file that is named after its function. */
+/** Returns a stack frame in a file that is named after its function. */
 export const frame = (name: string, line = 1): Frame => ({ name, file: `/src/${name}.js`, line });
-/** The recorded memory samples. */
+/** Returns a heap profile with the given samples. */
 export const profile = (samples: Profile['samples'], timeMs = 1000): Profile => ({
   sampleTypes: [{ type: 'inuse_space', unit: 'bytes' }],
   defaultType: 'inuse_space',

@@ -49,7 +49,7 @@ describe('route', () => {
     ['http://host/pods', { endpoint: 'pods' }],
     ['/pods%', { endpoint: 'badRequest' }],
     ['/%ff', { endpoint: 'badRequest' }],
-  ])('GET %s is routed', (url, expected) => {
+  ])('GET %s is routed to %j', (url, expected) => {
     expect(route('GET', url, ALL)).toEqual(expected);
   });
 
@@ -61,14 +61,14 @@ describe('route', () => {
     expect(route('HEAD', '/pods', ALL)).toEqual({ endpoint: 'pods' });
   });
 
-  it.each(['', 'only_cpu_and_memory=true'])('passes the query of a summary request on: %j', (query) => {
+  it.each(['', 'only_cpu_and_memory=true'])('a summary request with the query %j keeps its query', (query) => {
     const found = route('GET', query === '' ? '/stats/summary' : `/stats/summary?${query}`, ALL);
     expect(found).toEqual({ endpoint: 'stats/summary', query: new URLSearchParams(query) });
     expect('query' in found && String(found.query)).toBe(query);
   });
 
   it.each(['metrics/probes', 'metrics/cadvisor', 'metrics/resource', 'metrics/slis'] as const)(
-    'finds the route of %s',
+    'GET /%s is routed to the endpoint of the same name',
     (page) => {
       expect(route('GET', `/${page}`, new Set([page]))).toEqual({ endpoint: page });
     },

@@ -1,6 +1,6 @@
 import type { Pod, RuntimeContainer, RuntimePod } from '@node-agent/pod-spec';
 
-/** A pod with one container, as its source defines it and as it runs. */
+/** The pod of these tests as its source defines it. `running` is the same pod as the runtime reports it. */
 export const pod: Pod = {
   apiVersion: 'v1',
   kind: 'Pod',

@@ -15,10 +15,10 @@ import {
 } from '../src/index.ts';
 import type { KeyPair, Pki } from './pki.ts';
 
-/** A fake API server with some tokens and permissions that counts its requests. */
+/** A fake API server that knows some tokens and permissions, and records which reviews it was asked for. */
 export class FakeReviewer implements Reviewer {
   readonly tokens: Map<string, TokenReviewStatus> = new Map();
-  /** `user verb subresource`; each may be `*`. */
+  /** Permissions in the form `user verb subresource`. The verb, or both verb and subresource, may be `*`. */
   readonly rights: Set<string> = new Set();
   readonly asked: string[] = [];
   failure: Error | undefined;
@@ -62,7 +62,7 @@ export class Changing<T> {
   }
 }
 
-/** Changing CAs. */
+/** Returns client authorities that change whenever `pki` changes. */
 export function authoritiesOf(pki: Changing<{ pem: string; fingerprints: ReadonlySet<string> }>): ClientAuthorities {
   return {
     get pem() {
@@ -77,7 +77,7 @@ export function authoritiesOf(pki: Changing<{ pem: string; fingerprints: Readonl
 
 export interface Started {
   readonly port: number;
-  /** Stops the server. */
+  /** Aborted when the server stops. */
   readonly signal: AbortSignal;
   end(): Promise<void>;
 }
@@ -88,7 +88,7 @@ export interface ServerParts extends Partial<SecuredServerComponents> {
   readonly anonymous?: boolean;
 }
 
-/** A secured server on a free port. Default: a reviewer that refuses everyone. */
+/** Starts a secured server on a free port. By default, its reviewer refuses every client. */
 export async function startSecured(
   serving: KeyPair,
   { reviewer = new FakeReviewer(), anonymous = false, ...parts }: ServerParts,
@@ -203,7 +203,7 @@ export async function askHttp2(port: number, path: string, { pair, token }: Clie
   }
 }
 
-/** A raw TLS connection for tests. */
+/** Opens a raw TLS connection to a server. */
 export function rawConnection(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options }, () => {
@@ -226,7 +226,7 @@ export function allOf(socket: TLSSocket): Promise<string> {
   });
 }
 
-/** A PKI's CA in the server's form. */
+/** Returns the certificates of CAs in the form of `ClientAuthorities`. */
 export function believing(...all: readonly { readonly ca: string; readonly fingerprint: string }[]): {
   pem: string;
   fingerprints: ReadonlySet<string>;

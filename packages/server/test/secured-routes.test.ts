@@ -43,7 +43,7 @@ describe('the routes of the secured server', () => {
     ['attach/ns/p/u/c', 'attach', STREAM, { ...CONTAINER, uid: 'u' }],
     ['portForward/ns/p', 'portForward', STREAM, { namespace: 'ns', pod: 'p' }],
     ['portForward/ns/p/u', 'portForward', STREAM, { namespace: 'ns', pod: 'p', uid: 'u' }],
-  ])('/%s belongs to %s with method %j', (path, endpoint, methods, params = {}) => {
+  ])('the path /%s belongs to the endpoint %s with the methods %j', (path, endpoint, methods, params = {}) => {
     const segments = path.split('/');
     for (const method of METHODS) {
       const route = securedRoute(method, segments, () => true);
@@ -57,7 +57,7 @@ describe('the routes of the secured server', () => {
     ...['', 'Pods', 'pods/x', 'healthz/a/b', 'metrics/x', 'metrics/slis/x', 'stats', 'stats/x', 'debug', 'debug/x'],
     ...['debug/flags', 'debug/explain/ns', 'debug/explain/ns/p/x', 'containerLogs/ns/p', 'containerLogs/ns/p/u/c'],
     ...['exec/ns/p', 'exec/ns/p/u/c/x', 'portForward/ns', 'portForward/ns/p/u/x', 'toString', 'log', 'x/pods'],
-  ])('/%s is not found', (path) => {
+  ])('the path /%s is not found, whatever the method', (path) => {
     for (const method of METHODS) expect(securedRoute(method, path.split('/'), () => true)).toEqual({ status: 404 });
   });
 
@@ -78,11 +78,11 @@ describe('the routes of the secured server', () => {
     ['pods', false],
     ['', false],
     ['x/run', false],
-  ])('/%s is a debugging handler: %s', (path, is) => {
+  ])('the path /%s belongs to a debugging handler: %s', (path, is) => {
     expect(isDebuggingPath(path === '' ? [] : path.split('/'))).toBe(is);
   });
 
-  it('some routes exist without debugging handlers', () => {
+  it('health, pods, stats and metrics have routes without debugging handlers; exec, logs and pprof do not', () => {
     const [on, off] = [
       ['healthz', 'pods', 'stats', 'metrics', 'probeMetrics', 'cadvisorMetrics', 'resourceMetrics', 'slis'],
       ['exec', 'attach', 'run', 'logs', 'configz', 'pprof', 'checkpoint', 'runningpods', 'statusz', 'explain'],
@@ -112,7 +112,7 @@ describe('the routes of the secured server', () => {
     ['portForward/ns/p', 'portForward'],
     ['x', 'other'],
     ['x/metrics', 'other'],
-  ])('requests for /%s are counted in metrics as %s', (path, bucket) =>
+  ])('requests for /%s are counted under the metrics label %s', (path, bucket) =>
     expect(metricBucket(path.split('/'))).toBe(bucket),
   );
 

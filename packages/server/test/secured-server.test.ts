@@ -257,7 +257,7 @@ describe('SecuredServer: requests', () => {
     ['a header has no name', { status: 200, headers: { 'a b': 'x' }, body: 'x' }],
     ['a header has no value', { status: 200, headers: { a: undefined }, body: 'x' }],
     ['the status code is invalid', { status: 9999, headers: {}, body: 'x' }],
-    ['the status code is not a final one', { status: 101, headers: {}, body: 'x' }],
+    ['the status code is informational (1xx)', { status: 101, headers: {}, body: 'x' }],
     ['there is no body', { status: 200, headers: {}, body: undefined }],
     ['the bytes are not a buffer', { status: 200, headers: {}, bytes: 'text' }],
     [
@@ -266,19 +266,19 @@ describe('SecuredServer: requests', () => {
     ],
     ['the stream is not a stream', { status: 200, headers: {}, stream: 5 }],
     ['the response is empty', {}],
-  ])('K4: answers 500, and logs it, if %s', async (_name, answer) => {
+  ])('K4: answers 500, and logs the failure, if %s', async (_name, answer) => {
     const { logger, lines } = captureLogger();
     const port = await start({ ...open, logger, endpoints: { pods: () => answer as Answer } });
     const raw = await rawConnection(port);
     raw.write('GET /pods HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
     const bodies = [await ask(port, '/pods'), await askHttp2(port, '/pods')].map(({ status, body }) => [status, body]);
     for (const each of bodies) expect(each).toEqual([500, 'Internal Server Error\n']);
-    // Only some endpoints accept an upgrade to a stream.
+    // A streamed response to an upgrade request leads to 400 instead of 500.
     expect(await allOf(raw)).toMatch('stream' in Object(answer) ? /^HTTP\/1\.1 400 / : /^HTTP\/1\.1 500 /);
     expect(lines.filter(({ message }) => message === 'HTTP request failed')).toHaveLength(2);
   });
 
-  it('K4: closes the connection, and logs it, if an upgrade handler answers with a stream', async () => {
+  it('K4: closes the connection, and logs the failure, if an upgrade handler answers with a stream', async () => {
     const { logger, lines } = captureLogger();
     const answer = { status: 200, headers: {}, stream: [] } as never;
     const port = await start({ ...open, logger, endpoints: {}, upgrades: { exec: async () => answer } });
@@ -288,7 +288,7 @@ describe('SecuredServer: requests', () => {
     expect(lines.map(({ message }) => message)).toEqual(['Failed to send HTTP answer']);
   });
 
-  it('K4: closes the connection, and logs it, if only one HTTP version refuses a response', async () => {
+  it('K4: closes the connection, and logs the failure, if only one HTTP version refuses a response', async () => {
     const { logger, lines } = captureLogger();
     const answer = { status: 200, headers: { Trailer: 'x' }, body: 'x' };
     const port = await start({ ...open, logger, endpoints: { pods: () => answer } });
@@ -296,7 +296,7 @@ describe('SecuredServer: requests', () => {
     expect(lines.map(({ message }) => message)).toContain('Failed to send HTTP answer');
   });
 
-  it('without debugging handlers, serves the endpoints that upstream serves', async () => {
+  it('without debugging handlers, serves the same endpoints as upstream without debugging handlers', async () => {
     const port = await start(
       { ...open, endpoints: { pods: () => text(200, ''), configz: () => text(200, '') } },
       { debugging: false },
@@ -447,7 +447,7 @@ describe('SecuredServer: connections', () => {
     await over;
   });
 
-  // On other systems the machine has only one loopback address.
+  // Other systems have only one loopback address by default.
   it.runIf(process.platform === 'linux')(
     'closing the server closes all connections from one client port to different server addresses',
     async () => {
@@ -728,7 +728,7 @@ describe('resources that clients hold', () => {
       renderMetrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'kubelet_things 1\n'.repeat(1000) }),
     });
     const port = await start({ anonymous: true, authorization: alwaysAllow, endpoints, clock });
-    // The client's window is 0 and stays so.
+    // The client's flow-control window is 0 and is never enlarged.
     const settings = { initialWindowSize: 0 };
     const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false, settings });
     ends.push(() => session.destroy());

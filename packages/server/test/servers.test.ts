@@ -269,7 +269,7 @@ describe('ReadOnlyServer', () => {
       'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
       /^HTTP\/1\.1 404 /,
     ],
-  ])('W3: answers %s with the right error status', async (_name, bytes, expected) => {
+  ])('W3: answers %s with $2', async (_name, bytes, expected) => {
     const port = await startReadOnly();
     const answer = await new Promise<string>((resolve, reject) => {
       let text = '';

@@ -53,7 +53,7 @@ test.each([
   expect(client.destroyed).toBe(true);
 });
 
-test('W2: a client that reads nothing is disconnected after the runtime broke off', async () => {
+test("W2: a client that reads nothing is disconnected after the runtime's connection broke", async () => {
   const { client, runtime, clock, ended } = spliced();
   runtime.push('some');
   runtime.push(' more');
@@ -66,7 +66,7 @@ test('W2: a client that reads nothing is disconnected after the runtime broke of
   expect(client.destroyed).toBe(true);
 });
 
-test('W2: a client that reads nothing but keeps sending is disconnected after the runtime broke off', async () => {
+test("W2: a client that reads nothing but keeps sending is disconnected after the runtime's connection broke", async () => {
   const { client, runtime, clock, ended } = spliced();
   runtime.push('some');
   runtime.push(' more');
@@ -85,7 +85,7 @@ test('W2: a client that reads nothing but keeps sending is disconnected after th
 test('W2: data that a client sent before it disconnected reaches the runtime', async () => {
   const [client, runtime, clock] = [new SlowEnd(), new SlowEnd(), new FakeClock()];
   const waiting = new AbortController();
-  // Simulates a listener that is notified first.
+  // This listener is added before those of `splice`, so it is notified first.
   client.on('close', () => waiting.abort(new Error('the client has gone')));
   const ended = splice(client, runtime, clock, { idleMs: 60_000, lingerMs: 10_000 }, waiting.signal);
   for (const piece of ['what', ' was', ' said']) client.push(piece);

@@ -8,7 +8,7 @@ import { alwaysAllow, type StreamOptions, streamEndpoints } from '../src/index.t
 import type { KeyPair } from './pki.ts';
 import { type Started, startSecured } from './secured-fixture.ts';
 
-/** The open connections of this process. */
+/** Returns the number of open connections of this process. */
 export function sockets(): number {
   return process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap' || name === 'TLSWrap').length;
 }

@@ -12,7 +12,7 @@ describe('streaming rules', () => {
     ['error=1&tty=1', { message: 'you must specify at least 1 of stdin, stdout, stderr' }],
     ['output=true', { message: 'you must specify at least 1 of stdin, stdout, stderr' }],
     ['', { message: 'you must specify at least 1 of stdin, stdout, stderr' }],
-  ])('remote command options: %s', (query, expected) => {
+  ])('the query "%s" of an exec or attach is parsed as %j', (query, expected) => {
     expect(remoteCommandOptions(new URLSearchParams(query))).toEqual(expected);
   });
 
@@ -27,7 +27,7 @@ describe('streaming rules', () => {
     ['port=0', true, { message: 'port "0" must be > 0' }],
     ['port=65536', true, { message: 'unable to parse "65536" as a port' }],
     ['port=80,x', true, { message: 'unable to parse "80,x" as a port' }],
-  ])('the ports of a port-forward with the query "%s" (WebSocket: %s) are $2', (query, isWebSocket, expected) => {
+  ])('the query "%s" of a port-forward (over WebSocket: %s) is parsed as $2', (query, isWebSocket, expected) => {
     expect(forwardedPorts(new URLSearchParams(query), isWebSocket)).toEqual(expected);
   });
 
@@ -41,7 +41,7 @@ describe('streaming rules', () => {
     ['http://0.0.0.0:1/x', { secure: false, host: '127.0.0.1', port: 1, path: '/x' }],
     ['https://[::]:1/x', { secure: true, host: '::1', port: 1, path: '/x' }],
     ['http://localhost:5/x', { secure: false, host: 'localhost', port: 5, path: '/x' }],
-  ])('accepts the streaming URL %s', (url, expected) => {
+  ])('the streaming URL %s is parsed as %j', (url, expected) => {
     expect(parseStreamingUrl(url)).toEqual(expected);
   });
 
@@ -72,7 +72,7 @@ describe('streaming rules', () => {
     ['http://u@127.0.0.1/x', 'must not contain a user'],
     ['http://:p@127.0.0.1/x', 'must not contain a user'],
     ['http://10.0.0.1/x', 'leads to 10.0.0.1, which is not loopback'],
-  ])('W4: the error for the streaming URL %j contains only that it %s', (url, fault) => {
+  ])('W4: the error for the streaming URL %j says only that it %s', (url, fault) => {
     expect(() => parseStreamingUrl(url)).toThrow(
       expect.objectContaining({ message: `the container runtime's streaming URL ${fault}` }),
     );

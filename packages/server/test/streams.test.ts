@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** A runtime's streaming endpoint: `serve` gets each upgraded connection. */
+/** Starts a runtime's streaming endpoint. `serve` gets each upgraded connection. */
 async function streamingServer(serve: (socket: Duplex, request: IncomingMessage, head: Buffer) => void) {
   const sockets = new Set<Socket>();
   const server = createServer((_request, response) => response.writeHead(404).end('no such token'));
@@ -164,9 +164,9 @@ describe('streams', () => {
   });
 
   it.each([
-    ['without a scheme, as cri-dockerd has it', (url: string) => url.replace(/^http:/, '')],
-    ['of the address 0.0.0.0', (url: string) => url.replace('127.0.0.1', '0.0.0.0')],
-  ])('streams reach a runtime whose streaming URL is one %s', async (_, change) => {
+    ['without a scheme, as cri-dockerd does', (url: string) => url.replace(/^http:/, '')],
+    ['with the address 0.0.0.0', (url: string) => url.replace('127.0.0.1', '0.0.0.0')],
+  ])('streams reach a runtime that returns a streaming URL %s', async (_, change) => {
     const runtime = await streamingServer(echo);
     const { port } = await start(change(runtime.url));
     const { socket, head } = await upgraded(port, EXEC);
@@ -366,9 +366,9 @@ describe('streams', () => {
   });
 
   it.each([
-    ['between frames', Buffer.of(0, 0, 0, 5, 0, 0, 0, 2, 1, 2), 'word'],
-    ['only between frames, and none inside a frame', Buffer.of(0, 0, 0, 5, 0, 0, 0, 3, 1, 2), 'cut'],
-  ])('streams get a final frame at server shutdown %s', async (_where, sent, expected) => {
+    ['between two frames sends a final frame to the client', Buffer.of(0, 0, 0, 5, 0, 0, 0, 2, 1, 2), 'word'],
+    ['inside a frame sends no final frame to the client', Buffer.of(0, 0, 0, 5, 0, 0, 0, 3, 1, 2), 'cut'],
+  ])('a server shutdown %s', async (_where, sent, expected) => {
     const runtime = await streamingServer((socket) => {
       socket.write(Buffer.concat([Buffer.from(SWITCHING), sent]));
       socket.on('end', () => socket.end()).resume();
@@ -398,7 +398,7 @@ describe('refused streams', () => {
     ['POST', '/exec/default/web/side?output=1', 500, 'container not found ("side")'],
     ['PUT', '/exec/default/web/main?output=1', 405, '405: Method Not Allowed'],
     ['GET', '/unknown', 404, '404 page not found\n'],
-  ])('streaming request %s %s is refused with %d', async (method, path, status, body) => {
+  ])('streaming request %s %s is rejected with %d: %s', async (method, path, status, body) => {
     const { port } = await start('http://127.0.0.1:1/x');
     expect(await upgrade(port, path, { method })).toMatchObject({ status, body });
     expect(asked).toEqual([]);
@@ -432,7 +432,7 @@ describe('refused streams', () => {
     ['NOT_FOUND', 404, undefined],
     ['RESOURCE_EXHAUSTED', 429, '60'],
     ['UNAVAILABLE', 500, undefined],
-  ])("a runtime's refusal is passed on with %s", async (code, status, retryAfter) => {
+  ])('the runtime error %s is passed to the client with the status %d', async (code, status, retryAfter) => {
     const failure = Object.assign(new Error('no'), { code, statusMessage: `rpc error: code = ${code} desc = no` });
     const { port } = await start('', { runtime: { exec: () => Promise.reject(failure) } });
     const got = await upgrade(port, EXEC);
@@ -465,19 +465,22 @@ describe('refused streams', () => {
     ['nonsense', 'hello there\r\n\r\n', 500, expect.stringMatching(/^error dialing backend: Parse Error/)],
     ['a disconnect', '', 500, expect.stringMatching(/^error dialing backend: socket hang up/)],
     ['an endless head', `HTTP/1.1 101 X\r\nX: ${'y'.repeat(200_000)}`, 500, expect.stringMatching(/^error dialing/)],
-  ])('%s of the runtime is not passed to the client', async (_name, bytes, status, body) => {
-    const server = createTcpServer((socket) => {
-      socket.on('error', () => {});
-      socket.once('data', () => socket.end(bytes));
-    });
-    const { port } = await start(`${await listening(server)}/exec/x`);
-    const got = await upgrade(port, EXEC);
-    expect(got).toMatchObject({ status, body });
-    if (got.socket === undefined) {
-      expect(got.headers.location).toBeUndefined();
-      expect(got.headers['set-cookie']).toBeUndefined();
-    }
-  });
+  ])(
+    'for %s from the runtime, the client gets the status $2 without Location and cookies',
+    async (_name, bytes, status, body) => {
+      const server = createTcpServer((socket) => {
+        socket.on('error', () => {});
+        socket.once('data', () => socket.end(bytes));
+      });
+      const { port } = await start(`${await listening(server)}/exec/x`);
+      const got = await upgrade(port, EXEC);
+      expect(got).toMatchObject({ status, body });
+      if (got.socket === undefined) {
+        expect(got.headers.location).toBeUndefined();
+        expect(got.headers['set-cookie']).toBeUndefined();
+      }
+    },
+  );
 
   it('a runtime that is down or silent is reported within a timeout', async () => {
     const clock = new FakeClock();
@@ -494,7 +497,7 @@ describe('refused streams', () => {
     expect(await upgrade(gone.port, EXEC)).toMatchObject({ status: 500 });
   });
 
-  it('W2: a client that disconnects while the runtime is working leaves no connection', async () => {
+  it('W2: a client that disconnects while the runtime prepares its response leaves no connection', async () => {
     const connected = Promise.withResolvers<Socket>();
     const silent = createTcpServer((socket) => connected.resolve(socket.on('error', () => {}).resume()));
     const { port } = await start(`${await listening(silent)}/exec/x`);
@@ -577,16 +580,19 @@ describe('/run', () => {
     expect((await ask(port, '/run/default/web/main?cmd=ls')).status).toBe(405);
   });
 
-  it.each(['', 'Upgrade: h2c\r\n'])("/run returns the command's output byte for byte, with %j", async (header) => {
-    const stdout = Buffer.from([0xff, 0x00, 0xc3, 0x0a]);
-    const execSync = async () => ({ stdout, stderr: Buffer.alloc(0), exitCode: 0 });
-    const { port } = await start('', { runtime: { execSync } });
-    const client = await rawConnection(port);
-    const connection = `Connection: ${header === '' ? 'close' : 'Upgrade'}`;
-    client.write(`POST /run/default/web/main?cmd=x HTTP/1.1\r\nHost: x\r\n${connection}\r\n${header}\r\n`);
-    const [, body] = (await allOf(client)).split('\r\n\r\n');
-    expect(body).toContain(stdout.toString('latin1'));
-  });
+  it.each(['', 'Upgrade: h2c\r\n'])(
+    "/run returns the command's output byte for byte if the request has the header %j",
+    async (header) => {
+      const stdout = Buffer.from([0xff, 0x00, 0xc3, 0x0a]);
+      const execSync = async () => ({ stdout, stderr: Buffer.alloc(0), exitCode: 0 });
+      const { port } = await start('', { runtime: { execSync } });
+      const client = await rawConnection(port);
+      const connection = `Connection: ${header === '' ? 'close' : 'Upgrade'}`;
+      client.write(`POST /run/default/web/main?cmd=x HTTP/1.1\r\nHost: x\r\n${connection}\r\n${header}\r\n`);
+      const [, body] = (await allOf(client)).split('\r\n\r\n');
+      expect(body).toContain(stdout.toString('latin1'));
+    },
+  );
 });
 
 describe('handshakes', () => {

@@ -25,14 +25,17 @@ describe('TLS settings of a server', () => {
     ['TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384', 'ECDHE-RSA-AES256-GCM-SHA384'],
     ['TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
     ['TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256', 'ECDHE-RSA-CHACHA20-POLY1305'],
-  ])('cipher suite %s is %s, in addition to all TLS 1.3 suites', (name, cipher) => {
+  ])("cipher suite %s enables OpenSSL's cipher %s, in addition to all TLS 1.3 suites", (name, cipher) => {
     expect(tlsOptions({ cipherSuites: [name] })).toEqual({ minVersion: 'TLSv1.2', ciphers: `${TLS13}:${cipher}` });
   });
 
-  it.each(TLS13.split(':'))('%s is always enabled, and on its own it allows no older TLS version', (name) => {
-    expect(tlsOptions({ cipherSuites: [name] })).toEqual({ minVersion: 'TLSv1.3' });
-    expect(tlsOptions({ cipherSuites: [name], minVersion: 'VersionTLS11' })).toEqual({ minVersion: 'TLSv1.3' });
-  });
+  it.each(TLS13.split(':'))(
+    '%s is always enabled, and as the only configured suite it disables older TLS versions',
+    (name) => {
+      expect(tlsOptions({ cipherSuites: [name] })).toEqual({ minVersion: 'TLSv1.3' });
+      expect(tlsOptions({ cipherSuites: [name], minVersion: 'VersionTLS11' })).toEqual({ minVersion: 'TLSv1.3' });
+    },
+  );
 
   it.each([
     ['', { minVersion: 'TLSv1.2' }],
@@ -40,7 +43,7 @@ describe('TLS settings of a server', () => {
     ['VersionTLS11', { minVersion: 'TLSv1.1', ciphers: `${DEFAULT_CIPHERS}:@SECLEVEL=0` }],
     ['VersionTLS12', { minVersion: 'TLSv1.2' }],
     ['VersionTLS13', { minVersion: 'TLSv1.3' }],
-  ])('minimum version %j is %j', (minVersion, options) => {
+  ])('the configured minimum version %j leads to the TLS options %j', (minVersion, options) => {
     expect(tlsOptions({ minVersion })).toEqual(options);
   });
 
@@ -57,7 +60,7 @@ describe('TLS settings of a server', () => {
     [4587, 'SecP256r1MLKEM768'],
     [4588, 'X25519MLKEM768'],
     [4589, 'SecP384r1MLKEM1024'],
-  ])('key exchange group %i is %s', (number, curve) => {
+  ])("key exchange group %i enables OpenSSL's group %s", (number, curve) => {
     expect(tlsOptions({ curvePreferences: [number] })).toEqual({ minVersion: 'TLSv1.2', ecdhCurve: curve });
   });
 
@@ -65,7 +68,7 @@ describe('TLS settings of a server', () => {
     [{ cipherSuites: ['TLS_NULL'] }, "tlsCipherSuites: Cipher suite TLS_NULL not supported or doesn't exist"],
     [{ minVersion: 'SSLv3' }, 'tlsMinVersion: unknown tls version "SSLv3"'],
     [{ curvePreferences: [1] }, 'tlsCurvePreferences: key exchange 1 is not supported'],
-  ])('refuses the TLS setting %j by name', (settings, message) => {
+  ])('rejects the TLS setting %j: %s', (settings, message) => {
     expect(() => tlsOptions(settings)).toThrow(expect.objectContaining({ code: 'InvalidOptions', message }));
   });
 });

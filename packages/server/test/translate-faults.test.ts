@@ -48,7 +48,7 @@ afterEach(async () => {
 
 type Serve = (socket: Duplex, request: IncomingMessage, head: Buffer) => void;
 
-/** A server whose runtime streams are served by `serve`, all at one URL. */
+/** Starts a server whose runtime serves every stream with `serve`, at one URL. */
 async function started(
   serve: Serve,
   { clock = new FakeClock(), ...options }: StreamOptions & { clock?: FakeClock } = {},
@@ -96,7 +96,7 @@ async function started(
 const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n';
 const V4 = `${SWITCHING}X-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n`;
 
-/** A runtime that passes its streams to `onStreams` when their number is complete. */
+/** Returns a runtime that passes its SPDY streams to `onStreams` when `count` streams are open. */
 function streams(
   count: number,
   onStreams: (streams: ReadonlyMap<string, SpdyStream>, connection: SpdyConnection) => void,
@@ -114,7 +114,7 @@ function streams(
   };
 }
 
-/** A v5 client and what it receives: messages by channel, and the close code. */
+/** Connects a v5 client. Returns what the client receives: messages by channel, and the close code. */
 function client(port: number, query = 'output=1', protocols: readonly string[] = ['v5.channel.k8s.io']) {
   const url = `wss://127.0.0.1:${port}/exec/default/web/main?command=x&${query}`;
   const socket = new WebSocket(url, [...protocols], { rejectUnauthorized: false, perMessageDeflate: false });
@@ -128,7 +128,7 @@ function client(port: number, query = 'output=1', protocols: readonly string[] =
   return { socket, heard, opened, closed };
 }
 
-/** The last message that a client receives on its error channel. */
+/** Returns the last message that a client receives on its error channel, and the close code. */
 async function toldBy({
   heard,
   closed,
@@ -149,9 +149,9 @@ describe("faults after the WebSocket handshake are reported on the client's erro
 
   it.each<[string, Serve, RegExp | string]>([
     ['a refusal', answer('HTTP/1.1 404 Not Found\r\n\r\nno such token\n'), `${CANNOT}no such token`],
-    ['a status', answer('HTTP/1.1 500 x\r\n\r\n{"message":" in words ","code":500}'), `${CANNOT}in words`],
+    ['a status object', answer('HTTP/1.1 500 x\r\n\r\n{"message":" in words ","code":500}'), `${CANNOT}in words`],
     [
-      'a refusal without words',
+      'a refusal without a text',
       answer('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n'),
       `${CANNOT}empty server response`,
     ],
@@ -160,8 +160,16 @@ describe("faults after the WebSocket handshake are reported on the client's erro
       answer('HTTP/1.1 302 Found\r\nLocation: http://10.0.0.1/\r\n\r\n'),
       'Internal error occurred: invalid upgrade response: status code 302',
     ],
-    ['nonsense', answer('this is no HTTP\r\n\r\n'), /^Internal error occurred: error dialing backend: Parse Error/],
-    ['an end', answer(''), /^Internal error occurred: error dialing backend: socket hang up/],
+    [
+      'a response that is not HTTP',
+      answer('this is no HTTP\r\n\r\n'),
+      /^Internal error occurred: error dialing backend: Parse Error/,
+    ],
+    [
+      'a disconnection without a response',
+      answer(''),
+      /^Internal error occurred: error dialing backend: socket hang up/,
+    ],
     [
       'another protocol',
       answer(`${SWITCHING}X-Stream-Protocol-Version: v1\r\n\r\n`),
@@ -169,9 +177,13 @@ describe("faults after the WebSocket handshake are reported on the client's erro
     ],
     ['no protocol', answer(`${SWITCHING}\r\n`), `${CANNOT}the runtime speaks another protocol`],
     ['no SPDY', answer(V4.replace('SPDY/3.1', 'h2c')), `${CANNOT}the runtime speaks another protocol`],
-    ['noise', answer(`${V4}${'\u0080noise'.repeat(64)}`), 'Internal error occurred: the connection is closed'],
     [
-      'a farewell',
+      'invalid SPDY data',
+      answer(`${V4}${'\u0080noise'.repeat(64)}`),
+      'Internal error occurred: the connection is closed',
+    ],
+    [
+      'a GOAWAY instead of a response',
       (socket) =>
         void new SpdyConnection(
           socket.on('pipe', () => {}),
@@ -187,7 +199,7 @@ describe("faults after the WebSocket handshake are reported on the client's erro
       },
       'Internal error occurred: the stream was reset',
     ],
-  ])('reports %s of the runtime on the error channel', async (_name, serve, expected) => {
+  ])("reports %s of the runtime on the client's error channel", async (_name, serve, expected) => {
     const { port } = await started(serve);
     const told = await toldBy(client(port));
     expect(told).toEqual({
@@ -330,11 +342,11 @@ describe('a v5 client', () => {
   });
 
   it.each<[string, Buffer, number]>([
-    ['the end of no channel', Buffer.of(255, 5), 1002],
-    ['no end of a channel', Buffer.of(255), 1002],
-    ['an end too many', Buffer.of(255, 0, 0), 1002],
-    ['a message too large', Buffer.alloc(33 * 2 ** 20), 1009],
-  ])('a v5 client that sends %s is disconnected', async (_name, message, code) => {
+    ['a close message for an unknown channel', Buffer.of(255, 5), 1002],
+    ['a close message without a channel', Buffer.of(255), 1002],
+    ['a close message for two channels', Buffer.of(255, 0, 0), 1002],
+    ['a message above 32 MiB', Buffer.alloc(33 * 2 ** 20), 1009],
+  ])('a v5 client that sends %s is disconnected with the code $2', async (_name, message, code) => {
     const ended = Promise.withResolvers<void>();
     const { port } = await started(
       streams(3, (_opened, connection) => void connection.closed.then(() => ended.resolve())),
@@ -350,7 +362,7 @@ describe('a v5 client', () => {
     const deaf = Promise.withResolvers<Duplex>();
     const { port, clock } = await started((runtime, request, head) => {
       const serve = streams(3, () => {
-        // The server reads no more than was requested.
+        // From now on, the fake runtime reads nothing.
         Object.assign(runtime, { read: () => null });
         deaf.resolve(runtime.pause());
       });
@@ -359,7 +371,7 @@ describe('a v5 client', () => {
     const { socket, opened, closed } = client(port, 'output=1&tty=1');
     await opened;
     await deaf.promise;
-    // More than all buffers on the way can hold.
+    // More data than all buffers between client and runtime can hold.
     for (let column = 1; column <= 300_000; column++) {
       socket.send(`\u0004{"Width":${column % 60_000},"Height":24}`);
       if (column % 10_000 === 0) await delay(1);
@@ -426,7 +438,7 @@ describe('a v5 client', () => {
         talk();
         talking.resolve(runtime);
       });
-      // As containerd does while the command runs, whatever the command reads.
+      // The fake runtime does not end its side, as containerd does not while the command runs.
       Object.assign(runtime, { end: () => runtime });
       serve(runtime, request, head);
     });
@@ -479,16 +491,16 @@ describe('a v5 request', () => {
     ['by POST', head('POST', [KEY, VERSION]), /^HTTP\/1.1 405 /],
     ['without a key', head('GET', [VERSION]), /^HTTP\/1.1 400 [\s\S]*mismatch challenge\/response\n$/],
     [
-      'of another version',
+      'without a WebSocket version',
       head('GET', [KEY]),
       /^HTTP\/1.1 400 [\s\S]*Sec-WebSocket-Version: 13\r\n[\s\S]*missing or bad/,
     ],
     [
-      'that is right',
+      'with all headers',
       head('GET', [KEY, VERSION]),
       /^HTTP\/1.1 101 [\s\S]*\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n/,
     ],
-  ])('a v5 request %s', async (_name, bytes, expected) => {
+  ])('a v5 request %s is answered with $2', async (_name, bytes, expected) => {
     const { port } = await started((socket) => void socket.end('HTTP/1.1 404 Not Found\r\n\r\n'));
     const socket = await rawConnection(port);
     let got = '';
@@ -540,7 +552,7 @@ describe('a request for a SPDY tunnel over WebSocket', () => {
     return { ...node, socket, heard, closed };
   }
 
-  /** A client frame with a zero mask. */
+  /** Returns a client frame with a zero mask. */
   const frame = (opcode: number, payload: string) =>
     Buffer.concat([Buffer.of(0x80 | opcode, 0x80 | payload.length, 0, 0, 0, 0), Buffer.from(payload)]);
 
@@ -554,7 +566,7 @@ describe('a request for a SPDY tunnel over WebSocket', () => {
       'no token\n',
     ],
     [
-      'that the runtime takes for another',
+      'that the runtime answers with another protocol',
       (socket) => void socket.end(agreed.replace('SPDY/3.1', 'h2c')),
       'GET',
       {},
@@ -563,14 +575,14 @@ describe('a request for a SPDY tunnel over WebSocket', () => {
     ],
     ['by POST', (socket) => void socket.end(agreed), 'POST', {}, /^HTTP\/1.1 405 /, 'bad method\n'],
     [
-      'where nothing is carried between protocols',
+      'to a server that does not translate protocols',
       (socket) => void socket.end(agreed),
       'GET',
       { extendWebSockets: false },
       /^HTTP\/1.1 400 /,
       'query parameter "port" is required',
     ],
-  ])('a request for a SPDY tunnel %s', async (_name, serve, method, options, status, body) => {
+  ])('a request for a SPDY tunnel %s is answered with $4', async (_name, serve, method, options, status, body) => {
     const { heard, closed } = await asked(serve, method, options);
     await closed;
     expect(heard.head).toMatch(status);
@@ -649,7 +661,7 @@ describe('a request for a SPDY tunnel over WebSocket', () => {
       await clock.advance(5000);
       await delay(50);
     }
-    // The server's two sockets and the client's own.
+    // The server's two sockets and the client's socket are closed.
     await soon(() => expect(sockets()).toBeLessThanOrEqual(open - 3));
   });
 });

@@ -42,7 +42,7 @@ function exec(command: readonly string[], wanted: CommandStreamsWanted, options 
   return commandOverWebSocket(server.url('exec', `${query}`), wanted, options);
 }
 
-/** The number of translated streams by kind. */
+/** Returns the metric lines that count translated streams by kind. */
 function counted(): string {
   return server.metrics.text().replaceAll(/^(?:#.*|(?!kubelet_websocket).*)\n/gm, '');
 }
@@ -101,10 +101,10 @@ describe('a v5 WebSocket command with a SPDY runtime', () => {
     expect(exitCodeOf(await command.outcome)).toBe(4);
   });
 
-  it('a command that is not read slows its writer down', async () => {
+  it('a command whose output is not read slows down the client that writes its input', async () => {
     server = await servedPod(serving);
     const command = await exec(['cat'], { stdin: true, stdout: true });
-    // The amount that fits into the kernel's socket buffers.
+    // Only as much is written as fits into the kernel's socket buffers.
     expect(await writtenAtRest(command)).toBeLessThan(48 * 2 ** 20);
     command.destroy();
   });

@@ -23,7 +23,7 @@ function pathOf({ client, sent = [], bundle }: RotationCase, nowMs = NOW_MS): re
   return trustedPath(x509(client), sent.map(x509), bundle.map(x509), nowMs);
 }
 
-/** Returns a case by name. */
+/** Returns the case with the given name. */
 function named(name: string): RotationCase {
   const found = cases.find((candidate) => candidate.name === name);
   if (found === undefined) throw new Error(`there is no case ${name}`);
@@ -31,18 +31,22 @@ function named(name: string): RotationCase {
 }
 
 describe('trustedPath', () => {
-  it.each(titled)('W1: like Go, with %s: accepted is %j', (_name, _accepted, rotation) => {
-    const path = pathOf(rotation);
-    expect(path !== undefined).toBe(rotation.accepted);
-    if (path === undefined) return;
-    expect(path[0]?.fingerprint256).toBe(x509(rotation.client).fingerprint256);
-    expect(rotation.bundle.map((pair) => x509(pair).fingerprint256)).toContain(path.at(-1)?.fingerprint256);
-  });
+  it.each(titled)(
+    'W1: trustedPath decides as Go about a client certificate of the case "%s"; accepted: %j',
+    (_name, _accepted, rotation) => {
+      const path = pathOf(rotation);
+      expect(path !== undefined).toBe(rotation.accepted);
+      if (path === undefined) return;
+      expect(path[0]?.fingerprint256).toBe(x509(rotation.client).fingerprint256);
+      expect(rotation.bundle.map((pair) => x509(pair).fingerprint256)).toContain(path.at(-1)?.fingerprint256);
+    },
+  );
 
   it('refuses a client whose certificate path was valid in the past, but is not valid now', () => {
     const { bundle, client } = named('old and new authority, signed by the new one');
     const authority = bundle.find((pair) => x509(client).verify(x509(pair).publicKey));
-    // The authority expires before the client's certificate if it was made in an earlier second.
+    // The authority is included, because it expires before the client's certificate if it was made in an earlier
+    // second.
     const path = authority === undefined ? [client] : [client, authority];
     const endMs = Math.min(...path.map((pair) => Date.parse(x509(pair).validTo)));
     const rotation = { name: '', bundle, client, accepted: true };
@@ -145,7 +149,7 @@ describe('a secured server whose CA file has changed', () => {
   });
 
   it.each(lax.map((one) => [one.name, one.accepted, one] as const))(
-    'W1: like Go, and unlike OpenSSL, with %s: accepted is %j',
+    'W1: the server decides as Go, and unlike OpenSSL, about a client certificate of the case "%s"; accepted: %j',
     async (_name, accepted, { bundle, client }) => {
       believed.change(believing(...bundle.map((pair) => ({ ca: pair.cert, fingerprint: x509(pair).fingerprint256 }))));
       expect((await ask(server.port, '/healthz', { pair: client })).status).toBe(accepted ? 200 : 401);
@@ -153,7 +157,7 @@ describe('a secured server whose CA file has changed', () => {
   );
 
   it.each(titled.filter(([name]) => name !== UNTOLD))(
-    'W1: like Go, with %s: accepted is %j',
+    'W1: the server decides as Go about the client certificates of the case "%s"; accepted: %j',
     async (_name, accepted, { bundle, client, sent = [] }) => {
       believed.change(believing(...bundle.map((pair) => ({ ca: pair.cert, fingerprint: x509(pair).fingerprint256 }))));
       const pair = { cert: [client, ...sent].map(({ cert }) => cert).join(''), key: client.key };

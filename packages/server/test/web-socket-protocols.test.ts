@@ -18,10 +18,13 @@ describe('WebSocket subprotocol selection', () => {
     ['SPDY twice', offers('SPDY/3.1+a.k8s.io, x, SPDY/3.1+b.k8s.io'), false, ['a.k8s.io', 'b.k8s.io']],
     ['SPDY of others', offers('SPDY/3.1+portforward.example.org, SPDY/3+portforward.k8s.io'), false, []],
     ['SPDY without a WebSocket upgrade', offers('SPDY/3.1+portforward.k8s.io', 'SPDY/3.1'), false, []],
-  ])('selects the WebSocket subprotocol for %s', (_name, headers, isCommand, protocols) => {
-    expect(asksForCommandChannels(headers)).toBe(isCommand);
-    expect(tunnelledProtocols(headers)).toEqual(protocols);
-  });
+  ])(
+    'a client that offers %s asks for command channels: $2, and for the SPDY tunnels $3',
+    (_name, headers, isCommand, protocols) => {
+      expect(asksForCommandChannels(headers)).toBe(isCommand);
+      expect(tunnelledProtocols(headers)).toEqual(protocols);
+    },
+  );
 });
 
 describe('a WebSocket handshake', () => {
@@ -38,7 +41,7 @@ describe('a WebSocket handshake', () => {
     ['with a short key', 'GET', { ...headers, 'sec-websocket-key': 'c2hvcnQ=' }, 400],
     ['without a version', 'GET', { ...headers, 'sec-websocket-version': undefined }, 400],
     ['of an old version', 'GET', { ...headers, 'sec-websocket-version': '8' }, 400],
-  ])('a WebSocket handshake %s', (_name, method, given, status) => {
+  ])('a WebSocket handshake %s gets the error status $3', (_name, method, given, status) => {
     const refusal = webSocketRefusal({ method, headers: given });
     expect(refusal?.status).toBe(status);
     const isOfVersion = refusal?.body.includes('Version') ?? false;
@@ -46,7 +49,7 @@ describe('a WebSocket handshake', () => {
   });
 });
 
-/** Headers as an object; only the protocol headers may repeat. */
+/** Formats alternating names and values as `name: value`. */
 function pairs(headers: readonly string[]): readonly string[] {
   return Array.from(
     { length: headers.length / 2 },

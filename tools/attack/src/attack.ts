@@ -14,7 +14,8 @@ export interface Observation {
   /** The victim's reaction, in a few words for the table. */
   readonly did: string;
   /**
-   * Why the attack succeeded. `undefined` if it did not. The runner adds leaks, stalls, deaths and unserved clients.
+   * Reason for which the attack succeeded. `undefined` if the attack did not succeed. The runner adds leaks, stalls,
+   * deaths and unserved clients.
    */
   readonly success?: string | undefined;
 }
@@ -28,11 +29,11 @@ export interface AttackScene {
    * at least 1.
    */
   count(whole: number): number;
-  /** Aborted when the attack's time is over. */
+  /** Aborted when the attack has reached its time limit. */
   readonly signal: AbortSignal;
 }
 
-/** An attack. Each has its own file in `src/attacks` and an entry in `src/attacks/index.ts`. */
+/** An attack. Each attack has a file in `src/attacks` and an entry in `src/attacks/index.ts`. */
 export interface Attack {
   /** A short unique name, matched by `--only`. */
   readonly name: string;

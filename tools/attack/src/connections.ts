@@ -93,7 +93,7 @@ export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Writes bytes, and waits until the other end has taken them or has closed the connection. */
+/** Writes bytes. Resolves when the operating system has accepted the bytes or the connection has closed. */
 export function written(socket: Socket, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     if (!socket.writable) {

@@ -1,4 +1,7 @@
-/** HTTP/2 frames (RFC 9113), encoded by hand because no library lets a client send invalid sequences. */
+/**
+ * Preface of an HTTP/2 client. The frames in this file (RFC 9113) are encoded by hand, because no library lets a client
+ * send invalid sequences.
+ */
 const PREFACE: Buffer = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 const [HEADERS, RST_STREAM, SETTINGS, GOAWAY, CONTINUATION] = [1, 3, 4, 7, 9];

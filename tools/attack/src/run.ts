@@ -11,20 +11,20 @@ export interface Result {
   readonly did: string;
   readonly descriptorsBefore: number;
   readonly descriptorsAfter: number;
-  /** `undefined` if the victim no longer answered. */
+  /** Longest stall of the victim's event loop. `undefined` if the victim no longer responds. */
   readonly longestStallMs: number | undefined;
   readonly served: number;
   readonly notServed: number;
-  /** Reasons why the attack succeeded. Empty if it did not. */
+  /** Reasons for which the attack succeeded. The list is empty if the attack did not succeed. */
   readonly successes: readonly string[];
 }
 
 /**
- * Maximum stall of the event loop. A longer one makes an attack a success, because probes and heartbeats of a node
+ * Maximum stall of the event loop. A longer stall makes an attack a success, because probes and heartbeats of a node
  * tolerate no more.
  */
 const MOST_STALL_MS = 2000;
-/** Time for the victim to close what the attack has left open. */
+/** Time that the victim has to close what the attack has left open, in milliseconds. */
 const SETTLE_MS = 8000;
 /**
  * Number of descriptors that the victim may open for its own work during the attack: files that it reads, a worker
@@ -78,19 +78,19 @@ export async function attackVictim(victim: Victim, attack: Attack, bounds: Bound
   };
 }
 
-/** The observations after an attack. */
+/** Observations after an attack, which decide whether the attack succeeded. */
 interface Outcome {
   readonly observation: Observation;
   readonly isAlive: boolean;
-  /** `undefined` if the victim does not answer. */
+  /** Longest stall of the victim's event loop. `undefined` if the victim does not respond. */
   readonly longestStallMs: number | undefined;
-  /** Number of descriptors that the victim has more than before. */
+  /** Number of descriptors that the victim has in addition to those before the attack. */
   readonly leaked: number;
-  /** Why a well-behaved client was not served. `undefined` if it always was. */
+  /** Reason for which a well-behaved client was not served. `undefined` if the client was always served. */
   readonly notServed: string | undefined;
 }
 
-/** Returns the reasons why an attack has succeeded. Empty if the victim withstood the attack. */
+/** Returns the reasons why an attack has succeeded. The list is empty if the victim withstood the attack. */
 export function successesOf({ observation, isAlive, longestStallMs, leaked, notServed }: Outcome): readonly string[] {
   const stalled = longestStallMs !== undefined && longestStallMs > MOST_STALL_MS;
   return [
@@ -135,7 +135,7 @@ async function settled(victim: Victim, before: number): Promise<number> {
   }
 }
 
-/** Requests the pods repeatedly, alternating between one kept connection and new ones. */
+/** Requests the pods repeatedly, alternating between one kept connection and new connections. */
 class WellBehavedClient {
   readonly #port: number;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });

@@ -36,7 +36,7 @@ export class Victim implements AsyncDisposable {
     this.manifestDirectory = join(directory, 'manifests');
   }
 
-  /** @throws Error if the process ends before it listens */
+  /** Starts a victim and waits until it listens. @throws Error if the process ends before it listens */
   static async start(): Promise<Victim> {
     const directory = await mkdtemp(join(tmpdir(), 'attack-'));
     await Promise.all(['manifests', 'logs', 'data'].map((name) => mkdir(join(directory, name))));
@@ -71,8 +71,8 @@ export class Victim implements AsyncDisposable {
   }
 
   /**
-   * Returns the figures of the process, or `undefined` if it does not respond. The longest stall is counted from the
-   * last call.
+   * Returns the figures of the process, or `undefined` if it does not respond. The longest stall is the longest since
+   * the previous call.
    */
   async figures(): Promise<Figures | undefined> {
     if (!this.isAlive) return undefined;

@@ -14,7 +14,7 @@ describe('all attacks, scaled to a fifth', () => {
   }, 60_000);
 
   it.each(ATTACKS.map((attack) => [attack.name, attack] as const))(
-    '%s does not succeed',
+    'the attack "%s" does not succeed',
     { timeout: 60_000 },
     async (attack, one) => {
       expect(await attackVictim(victim, one, BOUNDS)).toMatchObject({ attack, input: one.input, successes: [] });
@@ -49,7 +49,7 @@ describe('verdicts of attacks', () => {
     [{ longestStallMs: 2001 }, ['the event loop stood still for 2001 ms']],
     [{ leaked: 11 }, ['11 descriptors were left']],
     [{ notServed: 'reset' }, ['a well-behaved client was not served: reset']],
-  ])('the outcome %j counts as a success with the reasons %j', (outcome, successes) => {
+  ])('successesOf returns for the outcome %j the reasons %j', (outcome, successes) => {
     expect(successesOf({ ...well, ...outcome })).toEqual(successes);
   });
 });

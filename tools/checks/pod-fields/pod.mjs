@@ -81,7 +81,7 @@ export const pod = {
     works('readinessGates', [t.status, 'S7: a missing or false readiness gate keeps the pod not ready']),
     works(
       'resourceClaims',
-      [t.resourceClaims, 'podClaims returns the claims of a pod with %s'],
+      [t.resourceClaims, 'podClaims of a pod with %s returns $3'],
       [t.claimsEndToEnd, OWN_CLAIM],
       [
         t.claimsEndToEnd,
@@ -138,7 +138,7 @@ export const pod = {
   PodResourceClaim: [
     works(
       'name resourceClaimName resourceClaimTemplateName',
-      [t.resourceClaims, 'podClaims returns the claims of a pod with %s'],
+      [t.resourceClaims, 'podClaims of a pod with %s returns $3'],
       [t.claimsEndToEnd, OWN_CLAIM],
     ),
   ],
@@ -146,7 +146,7 @@ export const pod = {
   PodSchedulingGroup: [
     partly('podGroupName', 'used only for claims that belong to the group (gate DRAWorkloadResourceClaims)', [
       t.claimProblem,
-      'claimProblem %s a claim of a PodGroup',
+      'claimProblem %s a claim of a PodGroup: $3',
     ]),
   ],
   TopologySpreadConstraint: [
@@ -205,14 +205,20 @@ export const pod = {
     ),
     works(
       'claims',
-      [t.resourceClaims, 'the requests of a container are returned by claim, with the empty request for a whole claim'],
+      [
+        t.resourceClaims,
+        'containerRequests returns the requests of a container by claim, with an empty request for a whole claim',
+      ],
       [t.claimsEndToEnd, OWN_CLAIM],
     ),
   ],
   ContainerResourceClaim: [
     works(
       'name request',
-      [t.resourceClaims, 'the requests of a container are returned by claim, with the empty request for a whole claim'],
+      [
+        t.resourceClaims,
+        'containerRequests returns the requests of a container by claim, with an empty request for a whole claim',
+      ],
       [t.claimInfo, 'the devices of the subrequest that the scheduler chose from a prioritized list'],
     ),
   ],

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { attempt, run } from './run.ts';
 
-/** Matches the bridge names of private containerds: a hash of the directory. */
+/** Matches the names of the bridges of private containerds, which contain a hash of the directory. */
 const OURS = /^na-[0-9a-f]{8}$/;
 
 /**
@@ -14,7 +14,7 @@ const OURS = /^na-[0-9a-f]{8}$/;
 export async function removeLeftBridges(subnet: string, sysfs: string = '/sys/class/net'): Promise<readonly string[]> {
   const removed: string[] = [];
   for (const name of bridgesWithin(await run('ip', ['-o', '-4', 'addr', 'show']), subnet)) {
-    // Interfaces that are not bridges have no such directory.
+    // An interface that is not a bridge has no such directory.
     const ports = await readdir(join(sysfs, name, 'brif')).catch(() => undefined);
     if (ports?.length !== 0) continue;
     const { exitCode } = await attempt('ip', ['link', 'delete', name, 'type', 'bridge']);

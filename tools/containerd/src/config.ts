@@ -1,6 +1,6 @@
 /** Options of a private containerd's configuration. */
 export interface ConfigOptions {
-  /** Version of containerd. It decides the format: 2.x has other sections than 1.x. */
+  /** Version of containerd. The configuration of version 2.x has other sections than that of 1.x. */
   readonly version: string;
   readonly root: string;
   readonly state: string;

@@ -27,8 +27,8 @@ export const PAUSE_IMAGE = 'node-agent.local/busybox:1';
 export interface ContainerdOptions {
   readonly binaries: ContainerdBinaries;
   /**
-   * Directory of the containerd. It is created by `start` and removed by `stop`. Its path must be short, because the
-   * length of socket paths is limited.
+   * Directory of the containerd, which `start` creates and `stop` removes. The path must be short, because the length
+   * of socket paths is limited.
    */
   readonly directory: string;
   /** Subnet of the pods. Containerds that run at the same time need different subnets. Default: `10.199.0.0/24`. */
@@ -38,7 +38,7 @@ export interface ContainerdOptions {
   /** Time in ms between SIGTERM and SIGKILL. Default: 10,000. */
   readonly endTimeoutMs?: number;
   /**
-   * Log file. It must be outside the directory if it should survive `stop`. Default: `containerd.txt` in the directory.
+   * Log file. To survive `stop`, the file must be outside the directory. Default: `containerd.txt` in the directory.
    */
   readonly logFile?: string;
   /** Whether pods can reach everything that the machine reaches. Requires iptables. Default: false. */
@@ -54,7 +54,10 @@ export interface ContainerdOptions {
   readonly handlers?: readonly string[];
   /** URL of a registry that is asked first for every image. Default: none. */
   readonly mirror?: string;
-  /** Whether runc uses systemd to create the containers' cgroups, and kubelets are informed of that. Default: false. */
+  /**
+   * Whether runc uses systemd to create the containers' cgroups, and containerd reports systemd as its cgroup driver.
+   * Default: false.
+   */
   readonly systemdCgroup?: boolean;
   /**
    * Whether the containerd gets its own process group, so that Ctrl-C does not reach it and its user can stop pods
@@ -64,8 +67,8 @@ export interface ContainerdOptions {
 }
 
 /**
- * Private containerd with its own root, state, socket, network and cgroup, as a child process. It can be killed and
- * restarted, and leaves nothing behind when it is stopped.
+ * Private containerd with its own root, state, socket, network and cgroup, as a child process. The process can be
+ * killed and restarted. `stop` removes everything that the containerd created.
  */
 export class Containerd {
   readonly #options: ContainerdOptions;
@@ -88,12 +91,12 @@ export class Containerd {
     return `unix://${this.#socket}`;
   }
 
-  /** Parent cgroup for its pods, as `cgroupParent` of their configuration. */
+  /** Parent cgroup of the containerd's pods, for `cgroupParent` of their sandbox configuration. */
   get cgroupParent(): string {
     return `/node-agent-${this.#bridge}`;
   }
 
-  /** Process ID; `undefined` if the process is not running. */
+  /** Process ID. `undefined` if the process is not running. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
@@ -191,8 +194,8 @@ export class Containerd {
   }
 
   /**
-   * Removes all pods, stops the process and its shims, and removes everything that it created. Concurrent calls wait
-   * for the same stop. A start in progress is cancelled.
+   * Removes all pods, stops the process and its shims, and removes everything that the containerd created. Concurrent
+   * calls wait for the same stop. A start in progress is cancelled.
    */
   async stop(): Promise<void> {
     this.#starting?.ending.abort(new Error('containerd was stopped during its start'));
@@ -204,7 +207,7 @@ export class Containerd {
 
   /**
    * Removes what a killed containerd with the same directory left behind, including its process. The containerd is
-   * started once more if possible, because it can remove its pods and their networks best.
+   * started once more if possible, because a running containerd removes pods and their networks best.
    * @returns whether there was anything to remove
    */
   async removeLeftovers(): Promise<boolean> {
@@ -217,8 +220,8 @@ export class Containerd {
 
   async #stop(): Promise<void> {
     if (this.#starting !== undefined) {
-      // A containerd that has not responded has no pods, so it can be stopped immediately. One that has responded may
-      // have pods.
+      // A containerd that has not responded has no pods, so its process can be stopped immediately. After a response,
+      // pods may exist.
       if (!this.#hasAnswered) await this.killProcess('SIGTERM');
       await this.#starting.ended;
     }
@@ -228,8 +231,8 @@ export class Containerd {
   }
 
   /**
-   * Returns a signal that is aborted when the current process exits. It may exit at any time, because signals to the
-   * process group reach it, too.
+   * Returns a signal that is aborted when the current process exits. The process may exit at any time, because signals
+   * to the process group reach it too.
    */
   #ending(): AbortSignal {
     const ending = new AbortController();
@@ -356,7 +359,9 @@ export class Containerd {
   }
 }
 
-/** Waits until the runtime responds. It listens before it has loaded its state, and rejects calls until then. */
+/**
+ * Waits until the runtime responds. containerd listens before it has loaded its state, and rejects calls until then.
+ */
 async function answers(client: CriClient, timeoutMs: number, isRunning: () => boolean): Promise<string | undefined> {
   const until = performance.now() + timeoutMs;
   for (;;) {

@@ -32,7 +32,7 @@ export function containerIds(state: string): Promise<readonly string[]> {
  * name in their comment, and their chains.
  */
 export async function removeMasquerade(network: string): Promise<void> {
-  const rules = await run('iptables', ['-t', 'nat', '-S']).catch(() => ''); // Without iptables there are no rules.
+  const rules = await run('iptables', ['-t', 'nat', '-S']).catch(() => ''); // Without iptables, there are no rules to remove.
   for (const [chain, args] of masqueradeRules(rules, network)) {
     await attempt('iptables', ['-t', 'nat', ...args]);
     await attempt('iptables', ['-t', 'nat', '-F', chain]);
@@ -71,7 +71,10 @@ export async function mountsBelow(directory: string): Promise<readonly string[]>
   return mountsIn(await readFile('/proc/self/mountinfo', 'utf8'), directory);
 }
 
-/** @see mountsBelow @param table content of `/proc/self/mountinfo` */
+/**
+ * Returns the mount points of {@link mountsBelow} in a mount table.
+ * @param table content of `/proc/self/mountinfo`
+ */
 export function mountsIn(table: string, directory: string): readonly string[] {
   const mounts = table.split('\n').flatMap((line) => {
     const [id = '', parent = '', device = '', root, point] = line.split(' ').map(unescaped);
@@ -130,7 +133,7 @@ export async function removeCgroup(name: string): Promise<void> {
   for (const hierarchy of await hierarchies()) await removeTree(join(hierarchy, name));
 }
 
-/** Removes a cgroup without children in each hierarchy. Other containerds on the machine use it, too. */
+/** Removes a cgroup in each hierarchy unless it has children, because other containerds on the machine may use it. */
 export async function removeCgroupIfEmpty(name: string): Promise<void> {
   for (const hierarchy of await hierarchies()) await rmdir(join(hierarchy, name)).catch(() => {});
 }

@@ -30,7 +30,7 @@ test('masqueradeRules returns the iptables rules of one network, with the argume
   ]);
 });
 
-test('returns no rules for a network without pods', () => {
+test('masqueradeRules returns no rules for a network without pods', () => {
   expect(masqueradeRules(RULES, 'na-3')).toEqual([]);
 });
 
@@ -49,11 +49,11 @@ test.each([
   ['/t/k', ['/t/k', '/t/k', '/t/k/pods/a b']],
   ['/data/k', ['/data/k']],
   ['/data', ['/data/k']],
-  // Other file systems are mounted at these points; they must stay.
+  // Other file systems are mounted at these points and must stay mounted.
   ['/t/other', []],
   ['/t/disk', ['/t/disk/x']],
   ['/t/none', []],
   ['/t/k2', []],
-])('the mount points in %s that leftovers may have are %j', (directory, points) => {
+])('mountsIn returns for the directory %s the mount points %j', (directory, points) => {
   expect(mountsIn(MOUNTS, directory)).toEqual(points);
 });

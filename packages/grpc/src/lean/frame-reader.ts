@@ -1,15 +1,15 @@
 import { ConnectionError, FRAME_HEADER_BYTES, FRAME_SIZE_ERROR, MAX_FRAME_BYTES } from './frame.ts';
 
-/** Receives each frame. The payload is valid only during the call. */
+/** Receives each frame. `payload` is valid only during the call. */
 export type OnFrame = (type: number, flags: number, streamId: number, payload: Buffer) => void;
 
-/** Cuts a stream of bytes into frames. A frame that arrives whole is not copied. */
+/** Splits a stream of bytes into HTTP/2 frames. A frame that arrives in one chunk is not copied. */
 export class FrameReader {
   readonly #onFrame: OnFrame;
   readonly #header: Buffer = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
-  /** Number of bytes of an incomplete header. */
+  /** Number of received bytes of an incomplete frame's header. */
   #headerBytes = 0;
-  /** Payload of an incomplete frame. `undefined` if no header is complete. */
+  /** Payload of an incomplete frame. `undefined` as long as the header is incomplete. */
   #payload: Buffer | undefined;
   #payloadBytes = 0;
 
@@ -17,7 +17,10 @@ export class FrameReader {
     this.#onFrame = onFrame;
   }
 
-  /** @throws ConnectionError if a frame is too large, and what `onFrame` throws */
+  /**
+   * Processes a chunk, and passes each completed frame to `onFrame`.
+   * @throws ConnectionError if a frame is too large; any error that `onFrame` throws
+   */
   push(chunk: Buffer): void {
     let at = this.#complete(chunk);
     while (chunk.length - at >= FRAME_HEADER_BYTES) {
@@ -55,7 +58,7 @@ export class FrameReader {
     return at;
   }
 
-  /** Keeps the first part of a frame. */
+  /** Stores the beginning of an incomplete frame. */
   #keep(chunk: Buffer, at: number): void {
     this.#headerBytes = chunk.copy(this.#header, 0, at, at + FRAME_HEADER_BYTES);
     if (this.#headerBytes < FRAME_HEADER_BYTES) return;

@@ -8,7 +8,10 @@ export const GOAWAY = 7;
 export const WINDOW_UPDATE = 8;
 export const CONTINUATION = 9;
 
-/** Frame flags. END_STREAM of DATA and HEADERS is ACK of SETTINGS and PING. */
+/**
+ * Frame flags. The flag END_STREAM of DATA and HEADERS frames has the same value as the flag ACK of SETTINGS and PING
+ * frames.
+ */
 export const END_STREAM = 0x1;
 export const ACK = 0x1;
 export const END_HEADERS = 0x4;
@@ -43,7 +46,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Writes a frame header at `at` and returns the position after it. */
+/** Writes a frame header at position `at` of a buffer. Returns the position after the header. */
 export function writeFrameHeader(
   buffer: Buffer,
   at: number,
@@ -60,14 +63,14 @@ export function writeFrameHeader(
   return buffer.writeUInt32BE(streamId, at + 5);
 }
 
-/** Returns a whole frame. */
+/** Returns a frame with its header and payload. */
 export function frame(type: number, flags: number, streamId: number, payload: Uint8Array): Buffer {
   const buffer = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);
   buffer.set(payload, writeFrameHeader(buffer, 0, payload.length, type, flags, streamId));
   return buffer;
 }
 
-/** Returns a frame whose payload is 32-bit numbers: WINDOW_UPDATE, RST_STREAM, GOAWAY. */
+/** Returns a frame whose payload consists of 32-bit numbers: WINDOW_UPDATE, RST_STREAM or GOAWAY. */
 export function numbersFrame(type: number, streamId: number, ...numbers: readonly number[]): Buffer {
   const payload = Buffer.allocUnsafe(4 * numbers.length);
   for (const [i, value] of numbers.entries()) payload.writeUInt32BE(value, 4 * i);

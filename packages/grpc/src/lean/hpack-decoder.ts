@@ -4,36 +4,45 @@ import { type HeaderField, STATIC_TABLE, sizeOf } from './static-table.ts';
 /** Size of the dynamic table that a peer may use, in bytes: HTTP/2's default, which this package never changes. */
 const MAX_TABLE_BYTES = 4096;
 
-/** Limits of a decoded header block, as those of Node.js: 128 fields, 64 KiB with 32 bytes more per field. */
+/**
+ * Limits of a decoded header block, as in Node.js: 128 fields, and 64 KiB, where each field counts 32 bytes more than
+ * its name and value.
+ */
 const MAX_HEADER_FIELDS = 128;
 export const MAX_HEADER_BYTES = 65_535;
 
 /** Integers at or above this limit are rejected. No valid length or index is that large. */
 const MAX_INTEGER = 2 ** 28;
 
-/** An error of a header block, after which the connection cannot go on: the peers' tables may differ. */
+/**
+ * A malformed header block. The connection cannot continue after this error, because the peers' dynamic tables may
+ * differ.
+ */
 export class HpackError extends Error {
   override readonly name = 'HpackError';
 }
 
 /** Decodes header blocks of one connection (RFC 7541). The blocks must be decoded in the order of their arrival. */
 export class HpackDecoder {
-  /** Newest entry last. */
+  /** Entries of the dynamic table, the newest entry last. */
   readonly #dynamic: HeaderField[] = [];
   #tableBytes = 0;
   #maxTableBytes = MAX_TABLE_BYTES;
   #bytes: Uint8Array = new Uint8Array(0);
   #at = 0;
   #end = 0;
-  /** Fields of the block, and their number and size, which count fields above the limits too. */
+  /**
+   * Fields of the current block that are within the limits. The number and size of the fields also include the fields
+   * above the limits.
+   */
   #fields: HeaderField[] = [];
   #fieldCount = 0;
   #fieldBytes = 0;
 
   /**
    * Returns the fields of a block, or `undefined` if they exceed 128 fields or 65,535 bytes. A block above the limits
-   * still changes the dynamic table, so that later blocks can be decoded. Its fields are not kept: a reference of
-   * 1 byte stands for up to 4 KiB.
+   * still changes the dynamic table, so that later blocks can be decoded. Fields above the limits are not stored,
+   * because a reference of 1 byte may stand for a field of up to 4 KiB.
    * @throws HpackError
    */
   decode(block: Uint8Array): HeaderField[] | undefined {
@@ -106,7 +115,9 @@ export class HpackDecoder {
     if (evicted > 0) this.#dynamic.splice(0, evicted);
   }
 
-  /** Reads an integer whose first bits are the bits of `mask` in the next byte (RFC 7541, section 5.1). */
+  /**
+   * Reads an integer that starts in the low bits of the next byte. `mask` selects these bits (RFC 7541, section 5.1).
+   */
   #integer(mask: number): number {
     let value = this.#byte() & mask;
     if (value < mask) return value;

@@ -1,4 +1,4 @@
-/** Positions of names in the static table (RFC 7541, appendix A) that requests of gRPC use. */
+/** Indexes, in the static table (RFC 7541, appendix A), of the header names that gRPC requests use. */
 const NAME_INDEX: Readonly<Record<string, number>> = {
   ':authority': 1,
   ':path': 4,
@@ -6,16 +6,16 @@ const NAME_INDEX: Readonly<Record<string, number>> = {
   'user-agent': 58,
 };
 
-/** `:method: POST` and `:scheme: http` of the static table. */
+/** Encoded references to `:method: POST` and `:scheme: http` in the static table. */
 const POST_HTTP: readonly number[] = [0x83, 0x86];
 
 /**
- * Table size update to 0. Requests never use the dynamic table. After this update, the client need not acknowledge a
- * change of the table size that the peer allows.
+ * Encoded table size update to 0, because requests never use the dynamic table. After this update, the client need not
+ * acknowledge a change of the table size that the peer allows.
  */
 export const NO_DYNAMIC_TABLE: Buffer = Buffer.of(0x20);
 
-/** Returns the part of a header block that all requests to one method share. */
+/** Returns the encoded part of a header block that all requests of one RPC share. */
 export function requestHead(path: string, userAgent: string): Buffer {
   return Buffer.concat([
     Buffer.from(POST_HTTP),
@@ -24,12 +24,15 @@ export function requestHead(path: string, userAgent: string): Buffer {
     literal('content-type', 'application/grpc'),
     literal('te', 'trailers'),
     literal('user-agent', userAgent),
-    // Messages of the peer are not decompressed.
+    // The client cannot decompress messages of the peer.
     literal('grpc-accept-encoding', 'identity'),
   ]);
 }
 
-/** Encodes a header field without Huffman code, and without an entry of the dynamic table. Both texts are ASCII. */
+/**
+ * Encodes a header field without Huffman code, and without adding the field to the dynamic table. Name and value must
+ * be ASCII.
+ */
 export function literal(name: string, value: string): Buffer {
   const index = NAME_INDEX[name];
   const head = index === undefined ? [0, ...integer(name.length, 0x7f)] : integer(index, 0x0f);
@@ -41,7 +44,7 @@ export function literal(name: string, value: string): Buffer {
   ]);
 }
 
-/** Encodes an integer with a prefix of the bits of `mask` (RFC 7541, section 5.1). */
+/** Encodes an integer whose first bits are the low bits of a byte that `mask` selects (RFC 7541, section 5.1). */
 function integer(value: number, mask: number): number[] {
   if (value < mask) return [value];
   const bytes = [mask];

@@ -7,22 +7,25 @@ import { RequestSender } from './request-sender.ts';
 import { type CallStatus, statusOfReset } from './status.ts';
 import type { UnaryStream } from './unary-stream.ts';
 
-/** Receives what a connection does. */
+/** Receives the events of a connection. */
 export interface ConnectionEvents {
   /** Sends bytes to the peer. */
   write(bytes: Buffer): void;
   /**
-   * Called once, when the peer's settings have arrived and calls may start. Never called if GOAWAY arrived together
-   * with the settings.
+   * Called once, when the peer's settings have arrived and calls may start. Not called if GOAWAY arrived together with
+   * the settings.
    */
   onReady(): void;
   /** Called once, when no further call may start: after GOAWAY, or when the stream numbers are used up. */
   onDraining(): void;
-  /** Called when the number of calls in progress becomes 0 or 1. */
+  /** Called when the first of several calls starts, and when the last call has ended. */
   onActive(isActive: boolean): void;
 }
 
-/** Bytes that the peer may send ahead, for one stream and for all. Larger responses need WINDOW_UPDATE frames. */
+/**
+ * Number of bytes that the peer may send before the client announces more, per stream and for the whole connection.
+ * Larger responses need WINDOW_UPDATE frames.
+ */
 const STREAM_WINDOW_BYTES = 1024 * 1024;
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024;
 const DEFAULT_WINDOW_BYTES = 65_535;
@@ -32,10 +35,10 @@ const INITIAL_WINDOW_SIZE = 4;
 const MAX_HEADER_LIST_SIZE = 6;
 const MAX_STREAM_ID = 2 ** 31 - 1;
 
-/** Largest header block of several frames, encoded. */
+/** Maximum encoded size of a header block that consists of several frames, in bytes. */
 const MAX_BLOCK_BYTES = 2 * MAX_HEADER_BYTES;
 
-/** A header block whose CONTINUATION frames have not all arrived. */
+/** A header block of which some CONTINUATION frames have not arrived yet. */
 interface OpenBlock {
   readonly streamId: number;
   readonly isEnd: boolean;
@@ -44,8 +47,8 @@ interface OpenBlock {
 }
 
 /**
- * The client's side of an HTTP/2 connection (RFC 9113) for unary calls of gRPC. Does no I/O: takes the peer's bytes and
- * returns its own through {@link ConnectionEvents.write}.
+ * The client's side of an HTTP/2 connection (RFC 9113) for unary calls of gRPC. The class does no I/O: {@link receive}
+ * takes the peer's bytes, and {@link ConnectionEvents.write} gets the bytes to send.
  */
 export class Http2Connection {
   readonly #events: ConnectionEvents;
@@ -54,20 +57,20 @@ export class Http2Connection {
   readonly #hpack = new HpackDecoder();
   readonly #window = new ReceiveWindow(CONNECTION_WINDOW_BYTES);
   readonly #streams = new Map<number, UnaryStream>();
-  /** Calls that wait until the peer admits another stream. */
+  /** Calls that wait until the peer allows another stream. */
   readonly #waiting = new Set<UnaryStream>();
   #openBlock: OpenBlock | undefined;
   #isReady = false;
   #isDraining = false;
-  /** Newest stream that the peer has taken according to its GOAWAY. */
+  /** Newest stream that the peer has accepted according to its GOAWAY. */
   #lastTaken = MAX_STREAM_ID;
   #isSettingsAcknowledged = false;
 
-  /** Handlers by frame type. */
+  /** Handlers of frames, by frame type. */
   readonly #handlers: readonly ((flags: number, streamId: number, payload: Buffer) => void)[] = [
     (flags, streamId, payload) => this.#onData(flags, streamId, payload),
     (flags, streamId, payload) => this.#onHeaders(flags, streamId, payload),
-    // Priorities are obsolete (RFC 9113, section 5.3.2) and ignored.
+    // PRIORITY frames are checked but ignored, because priorities are obsolete (RFC 9113, section 5.3.2).
     (_flags, _streamId, payload) => checkLength('PRIORITY', payload, 5),
     (_flags, streamId, payload) => this.#onReset(streamId, payload),
     (flags, streamId, payload) => this.#onSettings(flags, streamId, payload),
@@ -101,25 +104,25 @@ export class Http2Connection {
     return this.#isDraining;
   }
 
-  /** Number of calls that have not settled. */
+  /** Number of calls in progress, including calls that wait for a stream. */
   get calls(): number {
     return this.#streams.size + this.#waiting.size;
   }
 
-  /** Starts a call, now or when the peer admits another stream. */
+  /** Starts a call, immediately or when the peer allows another stream. */
   start(stream: UnaryStream): void {
     if (this.calls === 0) this.#events.onActive(true);
     if (this.#streams.size < this.#sender.settings.maxConcurrentStreams) this.#begin(stream);
     else this.#waiting.add(stream);
   }
 
-  /** Ends a call for a reason of the caller. */
+  /** Ends a call because the caller cancelled the call. */
   cancel(stream: UnaryStream, status: CallStatus): void {
     stream.response.fail(status);
     this.#finish(stream, h2.CANCEL);
   }
 
-  /** Ends all calls. */
+  /** Ends all calls with the given status. */
   fail(status: CallStatus): void {
     for (const stream of [...this.#streams.values(), ...this.#waiting]) {
       stream.response.fail(status);
@@ -127,13 +130,13 @@ export class Http2Connection {
     }
   }
 
-  /** Tells the peer why the connection ends. */
+  /** Sends GOAWAY, which tells the peer why the connection ends. */
   goAway(errorCode: number): void {
     this.#events.write(h2.numbersFrame(h2.GOAWAY, 0, 0, errorCode));
   }
 
   /**
-   * Takes in the peer's bytes.
+   * Processes bytes that the peer has sent.
    * @throws ConnectionError if the peer violated HTTP/2, after which the connection must be closed
    */
   receive(chunk: Buffer): void {
@@ -146,7 +149,8 @@ export class Http2Connection {
     }
     const bytes = this.#window.refill();
     if (bytes > 0) this.#events.write(h2.numbersFrame(h2.WINDOW_UPDATE, 0, bytes));
-    // Calls start after the whole chunk was read: a peer cannot have answered them in it.
+    // `onReady` starts calls, so it is called only after the whole chunk was read: the chunk cannot contain responses
+    // to these calls.
     if (!wasReady && this.#isReady && !this.#isDraining) this.#events.onReady();
   }
 
@@ -211,7 +215,7 @@ export class Http2Connection {
 
   #onBlock(streamId: number, isEnd: boolean, block: Buffer): void {
     const stream = this.#known(streamId);
-    // Blocks of streams that have ended are decoded too: they may change the table.
+    // Header blocks of streams that have ended are decoded too, because they may change the dynamic table.
     const fields = this.#hpack.decode(block);
     if (stream !== undefined) this.#advance(stream, stream.response.headers(fields, isEnd));
   }
@@ -249,7 +253,7 @@ export class Http2Connection {
     this.#lastTaken = lastTaken;
     this.#drain();
     const errorCode = payload.readUInt32BE(4);
-    // As Node.js's client does: a peer that names an error answers no more calls.
+    // A peer that names an error sends no more responses. Node.js's client ends all calls in this case too.
     if (errorCode !== h2.NO_ERROR) this.fail(statusOfReset(errorCode));
     const refused = [...this.#streams.values()].filter(({ id }) => id > lastTaken);
     for (const stream of [...refused, ...this.#waiting]) {
@@ -267,7 +271,10 @@ export class Http2Connection {
     this.#sender.widen(stream, bytes);
   }
 
-  /** Returns a stream in progress, or `undefined` for a stream that has ended. @throws ConnectionError */
+  /**
+   * Returns the stream with the given number, or `undefined` if the stream has ended. @throws ConnectionError if the
+   * stream was never opened
+   */
   #known(streamId: number): UnaryStream | undefined {
     const stream = this.#streams.get(streamId);
     if (stream === undefined && (streamId > this.#sender.lastId || streamId % 2 === 0)) {
@@ -297,13 +304,13 @@ export class Http2Connection {
     this.#events.onDraining();
   }
 
-  /** Goes on after an event of a response. */
+  /** Ends a stream if its response is complete or must be reset. */
   #advance(stream: UnaryStream, resetWith: number | undefined): void {
     if (resetWith !== undefined) this.#finish(stream, resetWith);
     else if (stream.response.outcome !== undefined) this.#finish(stream, h2.NO_ERROR);
   }
 
-  /** Ends a stream, and resets it unless both sides have ended it. */
+  /** Ends a stream. The stream is reset unless both sides have already ended it. */
   #finish(stream: UnaryStream, errorCode: number): void {
     const isOpen = this.#streams.has(stream.id);
     const isClosed = errorCode === h2.NO_ERROR && stream.unsent.length === 0;
@@ -321,7 +328,7 @@ export class Http2Connection {
   }
 }
 
-/** Largest number of frames of a header block. */
+/** Maximum number of frames of a header block. */
 const MAX_BLOCK_PARTS = 9;
 
 function violation(message: string): h2.ConnectionError {

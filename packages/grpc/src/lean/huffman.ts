@@ -15,11 +15,11 @@ const CODE_LENGTHS: readonly number[] = [
 ];
 const MAX_LENGTH = 30;
 
-/** Codes of each length: the first code, its position in {@link OCTETS}, and the number of codes. */
+/** For each code length: the first code, the position of its octet in {@link OCTETS}, and the number of codes. */
 const FIRST_CODE = new Uint32Array(MAX_LENGTH + 1);
 const FIRST_POSITION = new Uint16Array(MAX_LENGTH + 1);
 const COUNT = new Uint16Array(MAX_LENGTH + 1);
-/** Octets by length of their codes, and by value within a length. */
+/** Octets in the order of their codes: by length, and by value within a length. */
 const OCTETS = new Uint8Array(256);
 
 let code = 0;

@@ -9,7 +9,7 @@ export interface LeanChannelComponents {
   readonly clock: Clock;
   /** Called when the connection is established and when it is lost. */
   readonly onConnectivity: (isConnected: boolean) => void;
-  /** Called when the peer violated HTTP/2, or sent what this client does not support. */
+  /** Called when the peer violated HTTP/2, or used a feature that this client does not support. */
   readonly onUnexpected: (reason: Error) => void;
 }
 
@@ -19,25 +19,26 @@ export interface BackOffLimits {
   readonly maxMs: number;
 }
 
-/** Time in which the peer must have sent its settings, in milliseconds (grpc-go's minimum connect timeout). */
+/** Time within which the peer must have sent its settings, in milliseconds (grpc-go's minimum connect timeout). */
 const CONNECT_TIMEOUT_MS = 20_000;
 const BACK_OFF_FACTOR = 1.6;
 
 /**
- * Keeps one connection to a unix socket: dials when a call needs it, again after a loss, and with a back-off after a
- * failed attempt. Calls without `waitForReady` fail during the back-off.
+ * Keeps one connection to a unix socket. The channel dials when a call needs the connection, and again after the
+ * connection was lost. After a failed attempt, the next attempt waits for a back-off, during which calls without
+ * `waitForReady` fail.
  */
 export class LeanChannel {
   readonly #clock: Clock;
   readonly #components: LeanChannelComponents;
   readonly #socketPath: string;
   readonly #limits: BackOffLimits;
-  /** Connection on which calls start. */
+  /** Link on which new calls start. */
   #ready: Link | undefined;
   #attempt: { readonly link: Link; readonly timer: Timer } | undefined;
-  /** All links whose sockets are open: draining and closing ones too. */
+  /** All links whose sockets are open, including draining and closing ones. */
   readonly #links = new Set<Link>();
-  /** Calls that wait for a connection, and whether they wait out a back-off. */
+  /** Calls that wait for a connection. The value is `waitForReady`: whether the call also waits during a back-off. */
   readonly #waiting = new Map<UnaryStream, boolean>();
   #failure: CallStatus | undefined;
   #backOffMs: number;
@@ -53,7 +54,7 @@ export class LeanChannel {
     this.#backOffMs = limits.initialMs;
   }
 
-  /** Starts a call as soon as there is a connection. */
+  /** Starts a call as soon as a connection exists. */
   start(stream: UnaryStream, waitForReady: boolean): void {
     if (this.#ready !== undefined) {
       stream.connection = this.#ready.connection;
@@ -69,7 +70,7 @@ export class LeanChannel {
     this.#dialInTime();
   }
 
-  /** Ends a call for a reason of the caller. */
+  /** Ends a call because the caller cancelled the call. */
   cancel(stream: UnaryStream, status: CallStatus): void {
     if (this.#waiting.delete(stream)) {
       stream.response.fail(status);
@@ -107,7 +108,7 @@ export class LeanChannel {
     });
   }
 
-  /** Cancels a retry for which no call waits. */
+  /** Cancels the retry if no call waits for a connection. */
   #restIfUnwanted(): void {
     if (this.#waiting.size > 0) return;
     this.#retry?.cancel();
@@ -142,7 +143,7 @@ export class LeanChannel {
     if (link.connection.calls === 0) link.rest();
   }
 
-  /** No call may start on this link any longer. */
+  /** Called when no further call may start on a link. */
   #onLost(link: Link): void {
     if (this.#ready !== link) return;
     this.#ready = undefined;

@@ -3,12 +3,12 @@ import type { Clock, Timer } from '@node-agent/async';
 import { ConnectionError, NO_ERROR } from './frame.ts';
 import { Http2Connection } from './http2-connection.ts';
 
-/** Receives the life of a {@link Link}. */
+/** Receives the events of a {@link Link}. */
 export interface LinkEvents {
   onReady(): void;
-  /** Called when no further call may start on this link. Calls in progress go on. */
+  /** Called when no further call may start on this link. Calls in progress continue. */
   onDraining(): void;
-  /** Called once, after the last byte was taken in. Calls in progress are then still to be ended by the owner. */
+  /** Called once, after the last received byte was processed. The owner must then end the calls in progress. */
   onGone(reason: Error): void;
   /** Called once, after {@link onGone}, when the socket is closed. */
   onClosed(): void;
@@ -16,19 +16,19 @@ export interface LinkEvents {
 
 const READ_BYTES = 64 * 1024;
 
-/** Bytes that may wait for a peer that does not read. A peer that makes the client answer more is cut off. */
+/** Maximum number of bytes that wait for a peer that does not read. Beyond this limit, the socket is destroyed. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 
-/** Time in which a peer must have read the last bytes before the socket is destroyed, in milliseconds. */
+/** Time within which a peer must have read the last bytes before the socket is destroyed, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1000;
 
-/** A unix socket with HTTP/2 on it. */
+/** An HTTP/2 connection over a unix socket. */
 export class Link {
   readonly connection: Http2Connection;
   readonly #clock: Pick<Clock, 'setTimer'>;
   readonly #socket: Socket;
   readonly #events: LinkEvents;
-  /** Bytes to be written at the end of the tick: calls that start together share one write. */
+  /** Bytes that are written at the end of the current tick, so that calls that start together share one write. */
   #outgoing: Buffer[] = [];
   #reason: Error | undefined;
   #isGone = false;
@@ -46,7 +46,7 @@ export class Link {
       },
       onActive: (isActive) => this.#setActive(isActive),
     });
-    // Node.js allocates a buffer for each read unless it is given one.
+    // A buffer is passed to Node.js because otherwise Node.js would allocate one for each read.
     const onread = {
       buffer: Buffer.allocUnsafeSlow(READ_BYTES),
       callback: (bytes: number, buffer: Uint8Array) => this.#receive(buffer as Buffer, bytes),
@@ -57,7 +57,8 @@ export class Link {
       isDialled = true;
       this.connection.open();
     });
-    // A peer that hangs up is seen as one of several errors, or as none, depending on the time.
+    // When a peer hangs up, the socket reports one of several errors or none, depending on the timing. All are reported
+    // as the same error.
     this.#socket.on('error', (error) =>
       this.close(isDialled ? new Error('Failed to connect', { cause: error }) : error),
     );
@@ -74,7 +75,7 @@ export class Link {
     this.#reason = reason;
     if (reason instanceof ConnectionError) this.connection.goAway(reason.code);
     this.#flush();
-    // The socket does not keep the process alive, and a peer that does not read does so for 1 s at most.
+    // A closing socket must not keep the process alive. If the peer does not read, the socket is destroyed after 1 s.
     this.#socket.unref();
     if (this.#socket.connecting) this.#socket.destroy();
     else this.#socket.destroySoon();
@@ -103,7 +104,8 @@ export class Link {
       this.connection.receive(buffer.subarray(0, bytes));
     } catch (error) {
       this.close(error instanceof Error ? error : new Error(String(error)));
-      // The owner learns of a violation now: the socket closes only after the peer has read.
+      // The owner is notified of the violation immediately, because the socket closes only when the peer has read the
+      // last bytes.
       this.#gone();
     }
     return true;
@@ -126,7 +128,7 @@ export class Link {
 
   #setActive(isActive: boolean): void {
     if (isActive) this.#socket.ref();
-    // A connection without calls does not keep the process alive.
+    // A connection without calls must not keep the process alive.
     else this.#socket.unref();
     this.#endIfIdle();
   }

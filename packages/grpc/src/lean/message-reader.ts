@@ -3,11 +3,11 @@ const PREFIX_BYTES = 5;
 /** Receives each message of a response. `bytes` is valid only during the call. */
 export type OnMessage = (isCompressed: boolean, bytes: Buffer) => void;
 
-/** Cuts the data of a response into gRPC's messages. A message that arrives in one piece is not copied. */
+/** Splits the data of a response into gRPC's messages. A message that arrives in one piece is not copied. */
 export class MessageReader {
   readonly #onMessage: OnMessage;
   readonly #maxBytes: number;
-  /** Prefix, and later the whole, of an incomplete message. */
+  /** Received part of an incomplete message: first only the prefix, then a buffer for the whole message. */
   #kept: Buffer | undefined;
   #keptBytes = 0;
   #excess: number | undefined;
@@ -17,7 +17,7 @@ export class MessageReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** Length of a message that exceeds the limit. No data is read after its prefix. */
+  /** Length of a message that exceeds the limit, or `undefined`. No data after the prefix of such a message is read. */
   get excess(): number | undefined {
     return this.#excess;
   }
@@ -33,7 +33,10 @@ export class MessageReader {
     }
   }
 
-  /** Copies data into the incomplete message, and delivers the message if it is complete. Returns the next position. */
+  /**
+   * Copies data into the incomplete message, and delivers the message if it is complete. Returns the position after the
+   * copied data.
+   */
   #keep(data: Buffer, from: number): number {
     this.#kept ??= Buffer.allocUnsafe(PREFIX_BYTES);
     const copied = data.copy(this.#kept, this.#keptBytes, from);
@@ -55,7 +58,7 @@ export class MessageReader {
     return from + copied;
   }
 
-  /** Returns the length of a message, or 0 if it exceeds the limit. */
+  /** Returns the length of a message, or 0 if the message exceeds the limit. */
   #checked(length: number): number {
     if (length <= this.#maxBytes) return length;
     this.#excess = length;

@@ -7,15 +7,15 @@ const MAX_FRAME_SIZE = 5;
 const ENABLE_CONNECT_PROTOCOL = 8;
 const NO_RFC7540_PRIORITIES = 9;
 
-/** Largest number of settings in a frame: the limit of nghttp2. */
+/** Maximum number of settings in a SETTINGS frame, as in nghttp2. */
 const MAX_SETTINGS = 32;
 
-/** Settings of a peer that concern a client which never uses the dynamic table of HPACK. */
+/** The peer's settings that a client without a dynamic HPACK table must respect. */
 export interface PeerSettings {
   readonly maxConcurrentStreams: number;
   readonly initialWindowBytes: number;
   readonly maxFrameBytes: number;
-  /** Newest values of the settings that a peer must not change back. */
+  /** Newest values of settings that a peer may change only once: a later change back is a violation. */
   readonly connectProtocol: number;
   readonly noPriorities: number | undefined;
 }
@@ -29,7 +29,7 @@ export const DEFAULT_SETTINGS: PeerSettings = {
   noPriorities: undefined,
 };
 
-/** Returns the settings after a SETTINGS frame (RFC 9113, section 6.5). @throws ConnectionError */
+/** Returns the settings after a SETTINGS frame was applied (RFC 9113, section 6.5). @throws ConnectionError */
 export function applySettings(before: PeerSettings, payload: Buffer): PeerSettings {
   if (payload.length % 6 !== 0) throw new ConnectionError(FRAME_SIZE_ERROR, 'a SETTINGS frame ends within a setting');
   if (payload.length / 6 > MAX_SETTINGS) throw new ConnectionError(ENHANCE_YOUR_CALM, 'a SETTINGS frame is too long');
@@ -48,7 +48,7 @@ export function applySettings(before: PeerSettings, payload: Buffer): PeerSettin
   return { ...after, noPriorities: after.noPriorities ?? 0 };
 }
 
-/** Returns the error code for a value that a server must not send. */
+/** Returns the error code for a value that a server must not send, or `undefined` for an allowed value. */
 function problemOf({ connectProtocol, noPriorities }: PeerSettings, id: number, value: number): number | undefined {
   switch (id) {
     case ENABLE_PUSH:

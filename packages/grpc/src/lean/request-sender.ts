@@ -16,13 +16,13 @@ import { DEFAULT_SETTINGS, type PeerSettings } from './peer-settings.ts';
 import type { UnaryStream } from './unary-stream.ts';
 
 /**
- * Sends requests within the peer's limits of frames and windows. Keeps the bytes that the flow-control windows do not
- * admit yet.
+ * Sends requests within the peer's limits on frame size and flow control. Bytes that the flow-control windows do not
+ * allow yet are kept and sent later.
  */
 export class RequestSender {
   readonly #write: (bytes: Buffer) => void;
   readonly #connection = new SendWindow(DEFAULT_SETTINGS.initialWindowBytes);
-  /** Streams with an unsent rest. */
+  /** Streams whose requests are not completely sent. */
   readonly #blocked = new Set<UnaryStream>();
   #settings: PeerSettings = DEFAULT_SETTINGS;
   #lastId = -1;
@@ -35,12 +35,12 @@ export class RequestSender {
     return this.#settings;
   }
 
-  /** Number of the newest stream; -1 before the first. */
+  /** Number of the newest stream, or -1 before the first stream. */
   get lastId(): number {
     return this.#lastId;
   }
 
-  /** Gives the stream its number and sends its request, or as much of the request as the windows admit. */
+  /** Assigns a number to the stream and sends its request, or the part of the request that the windows allow. */
   start(stream: UnaryStream): void {
     const isFirst = this.#lastId < 0;
     const head = isFirst ? Buffer.concat([NO_DYNAMIC_TABLE, stream.head]) : stream.head;
@@ -55,7 +55,7 @@ export class RequestSender {
       this.#pump(stream);
       return;
     }
-    // Most requests are one buffer of two frames.
+    // Most requests fit into two frames, which are written as one buffer.
     const bytes = Buffer.allocUnsafe(2 * FRAME_HEADER_BYTES + head.length + body.length);
     let at = writeFrameHeader(bytes, 0, head.length, HEADERS, END_HEADERS, stream.id);
     at += head.copy(bytes, at);
@@ -66,12 +66,12 @@ export class RequestSender {
     this.#write(bytes);
   }
 
-  /** Forgets the unsent rest of a request. */
+  /** Drops the unsent part of a request. */
   drop(stream: UnaryStream): void {
     this.#blocked.delete(stream);
   }
 
-  /** Takes in a WINDOW_UPDATE of a stream, or of the connection. @throws ConnectionError */
+  /** Applies a WINDOW_UPDATE to a stream, or to the connection if `stream` is `undefined`. @throws ConnectionError */
   widen(stream: UnaryStream | undefined, bytes: number): void {
     const window = stream?.sendWindow ?? this.#connection;
     if (!window.add(bytes)) throw new ConnectionError(FLOW_CONTROL_ERROR, 'a window is too large');
@@ -79,7 +79,7 @@ export class RequestSender {
     else if (this.#blocked.has(stream)) this.#pump(stream);
   }
 
-  /** Takes in the peer's settings. @throws ConnectionError */
+  /** Applies the peer's new settings to all streams. @throws ConnectionError */
   apply(settings: PeerSettings, streams: Iterable<UnaryStream>): void {
     const difference = settings.initialWindowBytes - this.#settings.initialWindowBytes;
     this.#settings = settings;

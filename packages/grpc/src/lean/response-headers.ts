@@ -2,21 +2,21 @@ import type { HeaderField } from './static-table.ts';
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
-/** Headers of a connection, which HTTP/2 does not have. */
+/** Names of connection-specific headers, which HTTP/2 forbids. */
 const FORBIDDEN = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
 
 const EMPTY: HeaderField = ['', ''];
 
-/** Header block of a response that a client may use. */
+/** A valid header block of a response. */
 export interface ResponseHeaders {
   readonly fields: readonly HeaderField[];
-  /** The number in `:status`; `undefined` in trailers. */
+  /** The number in `:status`. `undefined` in trailers. */
   readonly httpStatus: number | undefined;
   readonly contentLength: number | undefined;
 }
 
 /**
- * Checks a header block as nghttp2 does, on which Node.js's own client stands (RFC 9113, section 8.2). Returns
+ * Checks a header block as nghttp2 does, the library of Node.js's own client (RFC 9113, section 8.2). Returns
  * `undefined` if the response is malformed. Regular fields whose name or value has characters that HTTP does not allow
  * are left out.
  */
@@ -52,7 +52,7 @@ export function responseHeaders(fields: readonly HeaderField[], isTrailers: bool
   return { fields: hasIllegal ? fields.filter(isLegal) : fields, httpStatus, contentLength };
 }
 
-/** Returns the first character of a name that HTTP/2 does not allow, or an empty text. */
+/** Returns the first character of a header name that HTTP/2 does not allow, or an empty text. */
 function firstIllegal(name: string): string {
   return /[^!#$%&'*+.^_`|~0-9a-z-]/.exec(name)?.[0] ?? '';
 }

@@ -9,7 +9,7 @@ export function sizeOf(field: HeaderField): number {
   return field[0].length + field[1].length + FIELD_OVERHEAD;
 }
 
-/** HPACK's static table (RFC 7541, appendix A). Index 1 of the RFC is index 0 here. */
+/** HPACK's static table (RFC 7541, appendix A). Index 1 in the RFC is index 0 in this array. */
 export const STATIC_TABLE: readonly HeaderField[] = [
   [':authority', ''],
   [':method', 'GET'],

@@ -46,7 +46,7 @@ export function statusOfHttp(httpStatus: number): CallStatus {
   }
 }
 
-/** Returns the status that the last header block of a response carries. */
+/** Returns the status in the last header block of a response. */
 export function statusOfTrailers(trailers: readonly HeaderField[], httpStatus: number): CallStatus {
   const given = headerValue(trailers, 'grpc-status');
   if (given === undefined) return statusOfHttp(httpStatus);
@@ -55,7 +55,10 @@ export function statusOfTrailers(trailers: readonly HeaderField[], httpStatus: n
   return { code: number === 0 ? undefined : grpcCode(number), details };
 }
 
-/** Returns the value of a header, or of several headers of one name, joined. Text that is not printable is ignored. */
+/**
+ * Returns the value of a header. The values of several headers with the same name are joined. Values with characters
+ * that are not printable are ignored.
+ */
 function headerValue(fields: readonly HeaderField[], wanted: string): string | undefined {
   let joined: string | undefined;
   for (const [name, value] of fields)
@@ -63,7 +66,7 @@ function headerValue(fields: readonly HeaderField[], wanted: string): string | u
   return joined !== undefined && /^[ -~]*$/.test(joined) ? joined : undefined;
 }
 
-/** Decodes `grpc-message`: UTF-8 in which bytes are written as `%` and two hexadecimal digits. */
+/** Decodes the value of `grpc-message`: UTF-8 text in which a byte may be written as `%` and two hexadecimal digits. */
 export function percentDecode(text: string): string {
   if (!text.includes('%')) return text;
   const bytes = Buffer.from(text, 'latin1');
@@ -80,8 +83,8 @@ export function percentDecode(text: string): string {
 const MAX_TIMEOUT_DIGITS = 99_999_999;
 
 /**
- * Returns the value of `grpc-timeout` for a timeout in milliseconds, rounded up, so that the peer does not give up
- * before the client.
+ * Formats a timeout in milliseconds as the value of `grpc-timeout`. The value is rounded up, so that the peer does not
+ * time out before the client.
  */
 export function grpcTimeout(timeoutMs: number): string {
   const units: readonly (readonly [unit: string, milliseconds: number])[] = [

@@ -5,20 +5,20 @@ import { responseHeaders } from './response-headers.ts';
 import type { HeaderField } from './static-table.ts';
 import { type CallStatus, statusOfHttp, statusOfReset, statusOfTrailers } from './status.ts';
 
-/** grpc-go's errors for a response that is not exactly one message. */
+/** grpc-go's error messages for a response that does not consist of exactly one message. */
 const NONE = 'cardinality violation: received no response message from non-server-streaming RPC';
 const ONE_TOO_MANY =
   'cardinality violation: expected <EOF> for non server-streaming RPCs, but received another message';
-/** Header blocks with a 1xx status that one response may have: the limit of Go's HTTP client (`max1xxResponses`). */
+/** Maximum number of header blocks with a 1xx status in one response, as in Go's HTTP client (`max1xxResponses`). */
 const MAX_INFORMATIONAL_BLOCKS = 5;
 
-/** The client offers no compression. */
+/** Error message for a compressed response. The client offers no compression, so the peer must not compress. */
 const COMPRESSED = 'the compression of the message is unknown or missing';
 
-/** Result of a call: the message, or the status of the failure. */
+/** Result of a call: the message, or the status with which the call failed. */
 export type Outcome<Res> = { readonly message: Res } | { readonly failure: CallStatus };
 
-/** Reads one response to a unary call from the events of its stream. Does no I/O. */
+/** Reads the response of a unary call from the events of its stream. The class does no I/O. */
 export class UnaryResponse<Res> {
   readonly #decode: (bytes: Uint8Array) => Res;
   readonly #maxMessageBytes: number;
@@ -37,25 +37,29 @@ export class UnaryResponse<Res> {
     this.#messages = new MessageReader((isCompressed, bytes) => this.#onMessage(isCompressed, bytes), maxMessageBytes);
   }
 
-  /** `undefined` while the response is incomplete. */
+  /** Result of the call. `undefined` while the response is incomplete. */
   get outcome(): Outcome<Res> | undefined {
     return this.#outcome;
   }
 
-  /** Returns whether HTTP admits more data: after the final headers, and up to the length that they announce. */
+  /**
+   * Reports whether HTTP allows the peer to send more data: after the final headers, and up to the length in
+   * `content-length`.
+   */
   admits(bytes: number): boolean {
     if (this.#httpStatus === undefined) return false;
     return bytes === 0 || this.#contentLength === undefined || this.#receivedBytes + bytes <= this.#contentLength;
   }
 
-  /** Whether the peer compressed a message although the client offers no compression. */
+  /** Reports whether the peer compressed a message although the client offers no compression. */
   get isCompressed(): boolean {
     return this.#isCompressed;
   }
 
   /**
-   * Returns the error code with which the stream is to be reset, if the headers are malformed or too large.
-   * @param fields `undefined` if they exceed the limits of `HpackDecoder.decode`
+   * Processes a header block. Returns the error code with which the stream must be reset, if the headers are malformed
+   * or too large.
+   * @param fields `undefined` if the block exceeds the limits of `HpackDecoder.decode`
    */
   headers(fields: readonly HeaderField[] | undefined, isEnd: boolean): number | undefined {
     if (fields === undefined) return this.#refuse(ENHANCE_YOUR_CALM);
@@ -81,11 +85,14 @@ export class UnaryResponse<Res> {
     return undefined;
   }
 
-  /** Returns the error code with which the stream is to be reset, if the data end the response too early. */
+  /**
+   * Processes data. Returns the error code with which the stream must be reset, if the response has failed or the data
+   * ends too early.
+   */
   data(bytes: Buffer, isEnd: boolean): number | undefined {
     this.#receivedBytes += bytes.length;
     this.#messages.push(bytes);
-    // As in grpc-js, a message that is too large hides a problem of a message before it.
+    // As in grpc-js, the error of a message that is too large replaces an earlier error of the response.
     if (this.#messages.excess !== undefined) this.#outcome = { failure: this.#tooLong(this.#messages.excess) };
     if (this.#outcome !== undefined) return CANCEL;
     if (!isEnd) return undefined;
@@ -94,7 +101,7 @@ export class UnaryResponse<Res> {
     return undefined;
   }
 
-  /** Ends the response by the peer's RST_STREAM, or, with `NO_ERROR`, by the end of the data. */
+  /** Ends the response because the peer reset the stream. With `NO_ERROR`: because the data ended without trailers. */
   reset(errorCode: number): void {
     const status = statusOfReset(errorCode);
     if (errorCode !== NO_ERROR) this.fail(status);
@@ -102,7 +109,7 @@ export class UnaryResponse<Res> {
     else this.fail({ ...status, details: `${status.details} (Call ended without gRPC status)` });
   }
 
-  /** Ends the response for a reason outside of it. */
+  /** Ends the response with a failure that is not part of the response, such as a lost connection. */
   fail(failure: CallStatus): void {
     this.#outcome ??= { failure };
   }

@@ -2,14 +2,14 @@ import { ReceiveWindow, SendWindow } from './flow.ts';
 import type { Http2Connection } from './http2-connection.ts';
 import type { UnaryResponse } from './unary-response.ts';
 
-/** Parts of a call. */
+/** The constructor arguments of {@link UnaryStream}. */
 export interface UnaryStreamParts<Res> {
-  /** Header block of the request. */
+  /** Encoded header block of the request. */
   readonly head: Buffer;
-  /** The request's message, with gRPC's prefix. */
+  /** The message of the request, with gRPC's prefix. */
   readonly body: Buffer;
   readonly response: UnaryResponse<Res>;
-  /** Called once, when the response has its outcome. */
+  /** Called once, when the response is complete or has failed. */
   readonly onOutcome: () => void;
 }
 
@@ -18,11 +18,11 @@ export class UnaryStream<Res = unknown> {
   readonly head: Buffer;
   readonly response: UnaryResponse<Res>;
   readonly #onOutcome: () => void;
-  /** Odd number that HTTP/2 gives the stream; 0 while the call waits for its turn. */
+  /** Stream number in HTTP/2, which is odd. 0 while the call waits for a stream. */
   id = 0;
-  /** Connection on which the call was started. */
+  /** Connection on which the call was started. `undefined` before that. */
   connection: Http2Connection | undefined;
-  /** Rest of the request. */
+  /** Part of the request that has not been sent yet. */
   unsent: Buffer;
   sendWindow: SendWindow;
   receiveWindow: ReceiveWindow;
@@ -37,7 +37,7 @@ export class UnaryStream<Res = unknown> {
     this.receiveWindow = new ReceiveWindow(0);
   }
 
-  /** Reports the outcome once. */
+  /** Reports the outcome of the call. Further calls of this method have no effect. */
   settle(): void {
     if (this.#isSettled) return;
     this.#isSettled = true;

@@ -1,6 +1,6 @@
-// Compares the transports on many hostile scripts: node --conditions=@node-agent/source differential-main.ts SEED COUNT
-// The cases run in child processes, because some scripts make Node.js's own HTTP/2 client, under grpc-js, abort its
-// process ("Assertion failed: (current_nghttp2_memory_) == (0)").
+// Compares the transports `grpc-js` and `lean` on many hostile scripts: node --conditions=@node-agent/source
+// differential-main.ts SEED COUNT The cases run in child processes, because some scripts make Node.js's own HTTP/2
+// client, under grpc-js, abort its process ("Assertion failed: (current_nghttp2_memory_) == (0)").
 import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import http2 from 'node:http2';
@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Differential } from './differential.ts';
 
-/** Cases in progress at a time: they mostly wait. */
+/** Maximum number of concurrent cases, which mostly wait. */
 const PARALLEL = 24;
 const BATCH = 1_000;
 
-/** Newest seed that was begun, and what was counted so far. */
+/** Newest seed whose case was started, and the sums of the results so far. */
 interface Report {
   readonly seed: number;
   readonly sums: Record<string, number>;
@@ -38,7 +38,10 @@ async function runAll(): Promise<void> {
   process.exitCode = total.differences === 0 ? 0 : 1;
 }
 
-/** Runs cases in a process of their own. Returns the seed to go on with: a process that aborts loses its last cases. */
+/**
+ * Runs cases in a child process. Returns the seed to continue with: a process that aborts loses the results of its last
+ * cases.
+ */
 function batch(seed: number, end: number): Promise<{ readonly next: number; readonly sums: Record<string, number> }> {
   const env = { ...process.env, GRPC_VERBOSITY: 'NONE' };
   const stdio = ['ignore', 'inherit', 'ignore', 'ipc'] as const;
@@ -82,11 +85,14 @@ async function runBatch(): Promise<void> {
     }),
   );
   rmSync(directory, { recursive: true });
-  // An exit in the usual way would abort, too.
+  // The process is killed, because a regular exit would abort too.
   process.send?.({ seed: first + count, sums: sums() }, () => process.kill(process.pid, 'SIGKILL'));
 }
 
-/** Keeps the native part of each HTTP/2 session of grpc-js from being collected, where the process would abort. */
+/**
+ * Keeps the native part of each HTTP/2 session of grpc-js from being garbage collected. The collection would abort the
+ * process.
+ */
 function keepHandles(): void {
   const handles: unknown[] = [];
   const { connect } = http2;

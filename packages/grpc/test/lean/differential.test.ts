@@ -4,8 +4,9 @@ import { expect, it } from 'vitest';
 
 const CASES = 600;
 
-it('hostile servers get the same outcomes from both transports', { timeout: 120_000 }, async () => {
-  // In processes of its own: Node.js's HTTP/2 client, under grpc-js, aborts the process on some of the scripts.
+it('grpc-js and lean report the same outcomes for calls to hostile servers', { timeout: 120_000 }, async () => {
+  // The cases run in child processes: Node.js's HTTP/2 client, under grpc-js, aborts its process on some of the
+  // scripts.
   const main = join(import.meta.dirname, 'differential-main.ts');
   const child = spawn(process.execPath, ['--conditions=@node-agent/source', main, '1', String(CASES)]);
   let output = '';

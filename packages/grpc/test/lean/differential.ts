@@ -19,23 +19,32 @@ export interface Difference {
   readonly bytes: string;
 }
 
-/** Cases that were not compared, or not at once. */
+/** Number of cases that could not be compared exactly, by reason. */
 export interface Counts {
-  /** The outcome of `lean` is one of several that grpc-js has, depending on the pieces in which the bytes arrive. */
+  /**
+   * Cases in which grpc-js has several outcomes, depending on the pieces in which the bytes arrive, and `lean` has one
+   * of them.
+   */
   timeDependent: number;
   early: number;
-  /** Frames that Node.js's client understands, and that `lean` refuses or ignores. */
+  /** Cases with frames that Node.js's client supports, but that `lean` rejects or ignores. */
   leftOut: number;
-  /** Calls for which only grpc-js waited until the deadline, while `lean` had an outcome earlier. */
+  /** Calls that had an outcome with `lean`, but waited until the deadline with grpc-js. */
   grpcJsHung: number;
 }
 
 const MAX_MESSAGE_BYTES = 64 * 1024;
 const DEADLINE_MS = 20_000;
-/** Attempts to find another outcome of grpc-js: frame by frame, with time between the frames, and in other pieces. */
+/**
+ * Number of repetitions that look for another outcome of grpc-js. The bytes are sent frame by frame, with time between
+ * the frames, or in other pieces.
+ */
 const CUTS = 6;
 const PAUSES_MS = [4, 60, 500];
-/** Time after which the server answers without requests: a client that is not content with the settings makes none. */
+/**
+ * Time after which the server sends its responses even without requests. A client that rejects the server's settings
+ * makes no requests.
+ */
 const NO_REQUEST_MS = 800;
 const LONG_NO_REQUEST_MS = 10_000;
 
@@ -48,7 +57,7 @@ export class Differential {
   #isUsed = false;
   #noRequestMs = NO_REQUEST_MS;
   readonly counts: Counts = { timeDependent: 0, early: 0, leftOut: 0, grpcJsHung: 0 };
-  /** Number of calls by outcome. */
+  /** Number of calls with each outcome. */
   readonly outcomes: Map<string, number> = new Map();
 
   constructor(socketPath: string) {
@@ -64,11 +73,12 @@ export class Differential {
     this.#server.close();
   }
 
-  /** Runs the case of a seed. Returns a difference, if there is one. */
+  /** Runs the case of a seed. Returns the difference between the transports, or `undefined`. */
   async run(seed: number): Promise<Difference | undefined> {
     this.#noRequestMs = NO_REQUEST_MS;
     if ((await this.#compare(seed)) === undefined) return undefined;
-    // On a busy machine, requests may take longer than the server waits for them.
+    // On a busy machine, requests may take longer than the server has waited for them, so the case is repeated with a
+    // longer wait.
     this.#noRequestMs = LONG_NO_REQUEST_MS;
     return await this.#compare(seed);
   }
@@ -90,7 +100,7 @@ export class Differential {
     const difference = { seed, description: script.description, lean, reason, bytes };
     if (hasHung) return { ...difference, lean: `hung: ${lean}`, grpcJs: [] };
     if (script.isEarly) {
-      // Answers that arrive before their requests: the outcome depends on the time in both transports.
+      // If responses arrive before their requests, the outcome depends on the timing in both transports.
       this.counts.early++;
       return undefined;
     }
@@ -164,7 +174,8 @@ export class Differential {
       skip -= skipped;
       reader.push(chunk.subarray(skipped));
     });
-    // Both transports end a connection that they gave up; a client that waits for nothing more is ended here.
+    // Both transports close a connection after a violation. This handler closes the connection of a client that has
+    // ended its side.
     socket.on('end', () => socket.end());
     const timer = setTimeout(send, script.isEarly ? 0 : this.#noRequestMs);
     socket.on('close', () => clearTimeout(timer));
@@ -179,12 +190,15 @@ async function sendPieces(socket: Socket, { pieces, pauseMs }: Script): Promise<
   socket.end();
 }
 
-/** Returns a function that makes outcomes equal which differ only in how a broken connection is reported. */
+/**
+ * Returns a function that maps outcomes to a common form if they differ only in how a broken connection is reported.
+ */
 function normalizer({ settings, pieces }: Script, isViolation: boolean): (outcome: string) => string {
-  // grpc-js sees some errors in the first bytes of a frame, or of a header block, that `lean` never sees whole.
+  // If the bytes end within a frame or header block, grpc-js reports an error in its first bytes, which `lean` never
+  // processes.
   if (endsWithinFrame(Buffer.concat([settings, ...pieces])))
     return (outcome) => outcome.replaceAll(/\b[A-Z_]{5,}\b/g, 'error');
-  // After a violation both transports lose the connection, which grpc-js reports in one of two ways.
+  // After a violation, both transports lose the connection. grpc-js reports the loss as one of two codes.
   return (outcome) => (isViolation ? outcome.replaceAll('UNAVAILABLE', 'INTERNAL') : outcome);
 }
 
@@ -199,7 +213,7 @@ function endsWithinFrame(bytes: Buffer): boolean {
   return isBlockOpen || at !== bytes.length;
 }
 
-/** Returns whether a script has frames of the types PUSH_PROMISE, ALTSVC or ORIGIN. */
+/** Returns whether a script contains frames of the types PUSH_PROMISE, ALTSVC or ORIGIN. */
 function hasExtensions({ settings, pieces }: Script): boolean {
   let isFound = false;
   const reader = new FrameReader((type) => {
@@ -208,7 +222,7 @@ function hasExtensions({ settings, pieces }: Script): boolean {
   try {
     for (const bytes of [settings, ...pieces]) reader.push(bytes);
   } catch {
-    // A frame that is too large ends the script for both clients.
+    // A frame that is too large ends the script for both transports.
   }
   return isFound;
 }

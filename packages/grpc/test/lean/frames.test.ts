@@ -6,7 +6,7 @@ import { FrameReader } from '../../src/lean/frame-reader.ts';
 import { MessageReader } from '../../src/lean/message-reader.ts';
 import { applySettings, DEFAULT_SETTINGS } from '../../src/lean/peer-settings.ts';
 
-/** Cuts bytes at the given positions. */
+/** Cuts bytes into pieces at the given positions. */
 function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
   const at = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
   return [0, ...at].map((from, i) => bytes.subarray(from, at[i] ?? bytes.length));
@@ -14,7 +14,7 @@ function pieces(bytes: Buffer, cuts: readonly number[]): Buffer[] {
 
 const cuts = fc.array(fc.nat(), { maxLength: 12 });
 
-test('frames cut anywhere are read as they were sent', () => {
+test('HTTP/2 frames that arrive in any pieces are read as they were sent', () => {
   const one = fc.record({
     type: fc.nat(255),
     flags: fc.nat(255),
@@ -36,7 +36,7 @@ test('frames cut anywhere are read as they were sent', () => {
   );
 });
 
-test('a frame of 16,384 bytes is read, and one more byte is refused by its header alone', () => {
+test('an HTTP/2 frame of 16,384 bytes is read, and a frame of 16,385 bytes is rejected when its header has arrived', () => {
   let bytes = 0;
   const reader = new FrameReader((_type, _flags, _streamId, payload) => {
     bytes = payload.length;
@@ -46,7 +46,7 @@ test('a frame of 16,384 bytes is read, and one more byte is refused by its heade
   expect(() => reader.push(frame(0, 0, 1, Buffer.alloc(16_385)).subarray(0, 9))).toThrow('exceeds 16384');
 });
 
-test('messages cut anywhere are read as they were sent', () => {
+test('gRPC messages that arrive in any pieces are read as they were sent', () => {
   const one = fc.record({ isCompressed: fc.boolean(), bytes: fc.uint8Array({ maxLength: 40 }) });
   fc.assert(
     fc.property(fc.array(one, { maxLength: 5 }), cuts, (messages, at) => {
@@ -69,7 +69,7 @@ test('messages cut anywhere are read as they were sent', () => {
 });
 
 test.each([[[5]], [[2, 3]], [[1, 1, 1, 1, 1]]])(
-  'a message above the limit is refused by its prefix in pieces of %j',
+  'a gRPC message above the limit is rejected when its prefix has arrived, in pieces of %j',
   (sizes) => {
     const reader = new MessageReader(() => expect.unreachable('the message is too large'), 100);
     let at = 0;
@@ -84,17 +84,17 @@ test.each([[[5]], [[2, 3]], [[1, 1, 1, 1, 1]]])(
 
 describe('padding', () => {
   test.each([
-    ['without the flag', 0, [9, 9], [9, 9]],
+    ['that the flag does not announce', 0, [9, 9], [9, 9]],
     ['of 2 bytes', 8, [2, 7, 0, 0], [7]],
     ['of the whole frame', 8, [3, 0, 0, 0], []],
-  ])('%s is removed', (_, flags, payload, data) => {
+  ])('padding %s is removed from an HTTP/2 frame, which leaves the bytes $3', (_, flags, payload, data) => {
     expect([...withoutPadding(flags, Buffer.from(payload))]).toEqual(data);
   });
 
   test.each([
     ['longer than the frame', [4, 0, 0, 0]],
     ['without its length', []],
-  ])('%s is refused', (_, payload) => {
+  ])('padding %s is rejected', (_, payload) => {
     expect(() => withoutPadding(8, Buffer.from(payload))).toThrow(/padd/);
   });
 

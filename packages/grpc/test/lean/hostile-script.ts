@@ -3,18 +3,21 @@ import type { HeaderField } from '../../src/lean/static-table.ts';
 import type { Chance } from './chance.ts';
 import { HpackWriter } from './hpack-writer.ts';
 
-/** Bytes that a server sends: its settings when a client connects, the rest after the requests, in pieces. */
+/**
+ * Bytes that a server sends in a test. The settings are sent when a client connects, and the pieces after the client's
+ * requests.
+ */
 export interface Script {
   readonly settings: Buffer;
   readonly pieces: readonly Buffer[];
-  /** Whether the rest is sent without waiting for the requests. */
+  /** Whether the pieces are sent without waiting for the client's requests. */
   readonly isEarly: boolean;
   /** Time between pieces, in milliseconds. */
   readonly pauseMs: number;
   readonly description: string;
 }
 
-/** Returns the responses to the calls on streams 1, 3, ... with mutations, as the seed of `random` has it. */
+/** Returns a script with responses to the calls on streams 1, 3, ... The responses are mutated at random. */
 export function hostileScript(random: Chance, calls: number): Script {
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const upTo = (n: number): number => Math.floor(random() * n);
@@ -55,12 +58,12 @@ export function hostileScript(random: Chance, calls: number): Script {
   };
 }
 
-/** Returns the same script with its bytes in other pieces. */
+/** Returns the same script with its bytes cut into other pieces. */
 export function recut(script: Script, random: Chance): Script {
   return { ...script, pieces: cut(Buffer.concat(script.pieces), random) };
 }
 
-/** Returns the same script with one frame in each piece, and time for the client between the pieces. */
+/** Returns the same script with one frame in each piece, and a pause between the pieces. */
 export function byFrame(script: Script, pauseMs: number): Script {
   const bytes = Buffer.concat(script.pieces);
   const pieces: Buffer[] = [];
@@ -107,7 +110,7 @@ const EXTRAS: readonly HeaderField[] = [
   ['x-high', 'caf\u00e9'],
 ];
 
-/** Returns the frames of one response. */
+/** Returns functions that create the frames of one response, in their order. */
 function response(streamId: number, hpack: HpackWriter, random: Chance): (() => Buffer[])[] {
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
   const chance = (probability: number): boolean => random() < probability;
@@ -148,7 +151,7 @@ function response(streamId: number, hpack: HpackWriter, random: Chance): (() => 
   ];
 }
 
-/** A message with one text field of number 1, as the tests' service has it. */
+/** Returns a gRPC message with one text field of number 1, like the message of the echo RPC. */
 function grpcMessage(text: string, random: Chance): Buffer {
   const field =
     text === '' ? Buffer.alloc(0) : Buffer.concat([Buffer.from([10, ...varint(text.length)]), Buffer.from(text)]);
@@ -190,7 +193,7 @@ function dataFrame(streamId: number, data: Buffer, isEnd: boolean, random: Chanc
   return h2.frame(h2.DATA, end | h2.PADDED, streamId, Buffer.concat([Buffer.of(padding), data, Buffer.alloc(padding)]));
 }
 
-/** Interleaves the frames of streams, and frames of the connection between them. */
+/** Interleaves the frames of several streams at random, and adds frames of the connection between them. */
 function interleave(streams: (() => Buffer[])[][], random: Chance): Buffer[] {
   const frames: Buffer[] = [];
   const left = streams.map((parts) => [...parts]);
@@ -227,7 +230,7 @@ function connectionFrame(random: Chance, calls: number): Buffer {
   }
 }
 
-/** Changes one thing in a list of frames. */
+/** Applies one random change to a list of frames, such as the removal of a frame. */
 function mutateFrames(frames: Buffer[], random: Chance, notes: string[]): void {
   const upTo = (n: number): number => Math.floor(random() * n);
   const at = upTo(frames.length);

@@ -2,7 +2,7 @@ import { type HeaderField, STATIC_TABLE } from '../../src/lean/static-table.ts';
 import type { Chance } from './chance.ts';
 import { HUFFMAN_LENGTHS } from './huffman-lengths.ts';
 
-/** Huffman codes by octet, from the canonical order of their lengths. */
+/** Huffman codes by octet, computed from the code lengths by their canonical order. */
 const CODES: readonly { readonly code: number; readonly length: number }[] = (() => {
   const codes = Array.from({ length: 256 }, () => ({ code: 0, length: 0 }));
   const order = codes.map((_, octet) => octet).sort((a, b) => lengthOf(a) - lengthOf(b) || a - b);
@@ -45,7 +45,7 @@ function string(text: string, isHuffman: boolean): Buffer {
   return Buffer.concat([Buffer.from(integer(bytes.length, 0x7f, isHuffman ? 0x80 : 0)), bytes]);
 }
 
-/** An HPACK encoder that uses every representation, by chance. */
+/** An HPACK encoder that chooses the representation of each field at random, so that all representations occur. */
 export class HpackWriter {
   readonly #random: Chance;
   #table: HeaderField[] = [];

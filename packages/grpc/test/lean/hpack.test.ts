@@ -12,7 +12,7 @@ const latin1 = fc.string({ unit: fc.nat(255).map((code) => String.fromCharCode(c
 const field = fc.tuple(fc.constantFrom('grpc-status', 'x-a', 'content-type', ':status', 'x-long-name'), latin1);
 
 describe('Huffman strings', () => {
-  // RFC 7541, appendix C.4 and C.6.
+  // The examples are from RFC 7541, appendix C.4 and C.6.
   test.each([
     ['f1e3 c2e5 f23a 6ba0 ab90 f4ff', 'www.example.com'],
     ['a8eb 1064 9cbf', 'no-cache'],
@@ -20,7 +20,7 @@ describe('Huffman strings', () => {
     ['6402', '302'],
     ['d07a be94 1054 d444 a820 0595 040b 8166 e082 a62d 1bff', 'Mon, 21 Oct 2013 20:13:21 GMT'],
     ['', ''],
-  ])('%s decodes to %s', (encoded, text) => {
+  ])('the Huffman string %s decodes to %j', (encoded, text) => {
     const bytes = hex(encoded);
     expect(decodeHuffman(bytes, 0, bytes.length)).toBe(text);
   });
@@ -38,14 +38,14 @@ describe('Huffman strings', () => {
     ['padding of zeros', '00'],
     ['padding of 8 bits', '6402 ff'],
     ['the code of EOS', 'ffff ffff'],
-  ])('%s is refused', (_, encoded) => {
+  ])('a Huffman string with %s is rejected', (_, encoded) => {
     const bytes = hex(encoded);
     expect(decodeHuffman(bytes, 0, bytes.length)).toBeUndefined();
   });
 });
 
 describe('header blocks', () => {
-  // RFC 7541, appendix C.5 and C.6: three responses with a table of 256 bytes.
+  // The examples are from RFC 7541, appendix C.5 and C.6: three responses, with a dynamic table of 256 bytes.
   const size256 = '3fe101';
   const answers = [
     [
@@ -91,12 +91,15 @@ describe('header blocks', () => {
          3960 d5af 2708 7f36 72c1 ab27 0fb5 291f 9587 3160 65c0 03ed 4ee5 b106 3d50 07`,
       ],
     ],
-  ])('the examples of RFC 7541 decode, with strings as %s', (_, blocks) => {
-    const decoder = new HpackDecoder();
-    expect(blocks.map((block) => decoder.decode(hex(block)))).toEqual(answers);
-  });
+  ])(
+    'the header blocks in the examples of RFC 7541 decode to their fields, with strings encoded as %s',
+    (_, blocks) => {
+      const decoder = new HpackDecoder();
+      expect(blocks.map((block) => decoder.decode(hex(block)))).toEqual(answers);
+    },
+  );
 
-  test('blocks in every representation decode to their fields, one after another', () => {
+  test('header blocks in any representation, decoded one after another, yield their fields', () => {
     fc.assert(
       fc.property(fc.nat(), fc.array(fc.array(field, { maxLength: 8 }), { maxLength: 12 }), (seed, blocks) => {
         const writer = new HpackWriter(chanceOf(seed));
@@ -106,7 +109,7 @@ describe('header blocks', () => {
     );
   });
 
-  test('random bytes decode, or end in an HpackError', () => {
+  test('a header block of random bytes decodes to fields or throws an HpackError', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {
@@ -127,11 +130,11 @@ describe('header blocks', () => {
     ['an integer that is cut off', 'ff', 'a header block ends within a field'],
     ['a string that is cut off', '0003 6162', 'a string ends after its header block'],
     ['a string of bad Huffman code', '0082 ffff 00', 'a string is not valid Huffman code'],
-  ])('%s is refused', (_, block, message) => {
+  ])('a header block with %s is rejected: $2', (_, block, message) => {
     expect(() => new HpackDecoder().decode(hex(block))).toThrow(message);
   });
 
-  test('a smaller table loses its oldest fields', () => {
+  test('if a peer makes the dynamic table smaller, the oldest fields are removed from the table', () => {
     const decoder = new HpackDecoder();
     const indexed = (name: string): Buffer => Buffer.concat([Buffer.of(0x40), literal(name, '').subarray(1)]);
     decoder.decode(Buffer.concat([indexed('a'), indexed('b')]));
@@ -139,7 +142,7 @@ describe('header blocks', () => {
     expect(() => decoder.decode(Buffer.of(0xbf))).toThrow('index 63');
   });
 
-  test('a field that is larger than the table empties the table', () => {
+  test('a field that is larger than the dynamic table removes all fields from the table', () => {
     const decoder = new HpackDecoder();
     decoder.decode(Buffer.concat([Buffer.of(0x40), literal('a', 'b').subarray(1)]));
     expect(decoder.decode(Buffer.of(0xbe))).toEqual([['a', 'b']]);
@@ -155,7 +158,7 @@ describe('a header block above the limits', () => {
   test.each([
     ['128 fields', 128, 128],
     ['129 fields', 129, undefined],
-  ])('of a header block with %s, at most 128 fields are returned', (_, fields, returned) => {
+  ])('a header block with %s decodes to $2 fields, because the limit is 128 fields', (_, fields, returned) => {
     expect(new HpackDecoder().decode(Buffer.alloc(fields, 0x88))?.length).toBe(returned);
   });
 
@@ -163,14 +166,14 @@ describe('a header block above the limits', () => {
     ['65,535 bytes', 65_535, 1],
     ['65,536 bytes', 65_536, undefined],
   ])(
-    'of a header block with %s, at most 65,535 bytes are returned, counting 32 bytes per field',
+    'a header block with %s decodes to $2 fields, because the limit is 65,535 bytes including 32 bytes per field',
     (_, bytes, returned) => {
       const block = literal('a', 'x'.repeat(bytes - 1 - 32));
       expect(new HpackDecoder().decode(block)?.length).toBe(returned);
     },
   );
 
-  test('a header block that repeats a large field of the table by 1-byte references is not returned', () => {
+  test('a header block above the limit by 1-byte references to a large field of the dynamic table is not returned', () => {
     const bomb = Buffer.concat([indexedLiteral('a', 'x'.repeat(3950)), Buffer.alloc(16, 0xbe)]);
     expect(new HpackDecoder().decode(bomb)).toBeUndefined();
   });
@@ -184,7 +187,7 @@ describe('a header block above the limits', () => {
   test.each([
     ['an index after the table', Buffer.of(0xbe), 'there is no header field at index 62'],
     ['a table size update', Buffer.of(0x20), 'a table size update follows a header field'],
-  ])('a header block that exceeds the limits is refused for %s in its remainder', (_, tail, message) => {
+  ])('a header block above the limits is rejected if its remainder contains %s', (_, tail, message) => {
     expect(() => new HpackDecoder().decode(Buffer.concat([Buffer.alloc(200, 0x88), tail]))).toThrow(message);
   });
 });

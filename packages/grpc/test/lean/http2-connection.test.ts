@@ -17,7 +17,7 @@ const MAX_CONCURRENT_STREAMS = 3;
 const INITIAL_WINDOW_SIZE = 4;
 const MAX_FRAME_SIZE = 5;
 
-/** A connection whose peer is the test. */
+/** A connection under test, whose peer is the test. */
 class Peer {
   readonly sent: Frame[] = [];
   readonly actives: boolean[] = [];
@@ -52,7 +52,7 @@ class Peer {
     return stream;
   }
 
-  /** Types and streams of the frames sent since the last call. */
+  /** Returns types and streams of the frames that were sent since the previous call of this method. */
   taken(): string[] {
     return this.sent.splice(0).map(({ type, streamId }) => `${type}:${streamId}`);
   }
@@ -210,7 +210,7 @@ describe('responses', () => {
     ['legal', 'x'.repeat(3950)],
     ['illegal', `${'x'.repeat(3949)}\x01`],
   ])(
-    'lean gRPC responses whose headers repeat a large %s field by references are reset with ENHANCE_YOUR_CALM',
+    'a lean gRPC response whose headers repeat a large %s field by references is reset with ENHANCE_YOUR_CALM',
     (_, value) => {
       const peer = new Peer();
       const { response } = peer.call();
@@ -299,7 +299,7 @@ describe('the connection', () => {
     ['WINDOW_UPDATE by 0', update(0, 0), h2.PROTOCOL_ERROR],
     ['a window above 2^31-1', update(0, 2 ** 31 - 1), h2.FLOW_CONTROL_ERROR],
     ['a header block that is no HPACK', h2.frame(h2.HEADERS, 4, 1, Buffer.of(0x80)), h2.COMPRESSION_ERROR],
-  ])('a lean HTTP/2 connection is ended by %s', (_, bytes, code) => {
+  ])('a lean HTTP/2 connection is ended by %s with the error code $2', (_, bytes, code) => {
     const peer = new Peer();
     peer.call();
     expect(() => peer.receive(bytes)).toThrow(expect.objectContaining({ name: 'ConnectionError', code }));
@@ -308,7 +308,7 @@ describe('the connection', () => {
   test('a lean HTTP/2 connection is ended by more data than its window admits', () => {
     const peer = new Peer();
     for (let i = 0; i < 300; i++) peer.call();
-    // All in one chunk: the client has no occasion to announce more.
+    // All data arrive in one chunk, so that the client cannot announce more in between.
     const begin = Buffer.concat([Buffer.from([0, 0, 0, 0x40, 0]), Buffer.alloc(16_379)]);
     const data = Array.from({ length: 257 }, (_, i) => [
       headers(2 * i + 1, { ':status': '200' }),
@@ -321,7 +321,7 @@ describe('the connection', () => {
   test.each([
     ['is ready after SETTINGS', [], 1],
     ['is never ready if GOAWAY arrives together with the first SETTINGS', [h2.numbersFrame(h2.GOAWAY, 0, 0, 0)], 0],
-  ])('%s', (_, more, expected) => {
+  ])('a lean HTTP/2 connection %s', (_, more, expected) => {
     let ready = 0;
     const connection = new Http2Connection({ write() {}, onReady: () => void ready++, onDraining() {}, onActive() {} });
     connection.receive(Buffer.concat([h2.settingsFrame([]), ...more]));

@@ -35,7 +35,7 @@ async function serve(handlers: Handlers<typeof rpcs> = { echo: async ({ text }) 
   return server;
 }
 
-/** A server of bytes. `onFrame` gets the frames of a client. */
+/** Starts a server that sends only its settings and passes the frames of its clients to `onFrame`. */
 async function serveBytes(
   onFrame: (socket: Socket, type: number, streamId: number, payload: Buffer) => void,
 ): Promise<Server> {
@@ -59,7 +59,10 @@ async function serveBytes(
   return server;
 }
 
-/** Starts a server process that reads nothing, asks for more answers than a socket holds, and then ends the connection. */
+/**
+ * Starts a server process that never reads. The server requests more answers than a socket can buffer, and then ends
+ * the connection.
+ */
 async function serveUnread(end: 'GOAWAY' | 'violation'): Promise<void> {
   const child = fork(join(import.meta.dirname, 'unread-server.ts'), [socketPath, end], {
     execArgv: ['--conditions=@node-agent/source'],
@@ -68,13 +71,13 @@ async function serveUnread(end: 'GOAWAY' | 'violation'): Promise<void> {
   await once(child, 'message');
 }
 
-/** Returns the number of socket descriptors of this process, those that do not keep it alive too. */
+/** Returns the number of socket descriptors of this process, including sockets that do not keep the process alive. */
 function openSockets(): number {
   const isSocket = (fd: string): boolean => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`).startsWith('socket:');
     } catch {
-      // The descriptor with which the directory was read is closed again.
+      // The directory was read through this descriptor, which is already closed.
       return false;
     }
   };
@@ -94,7 +97,7 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
   );
 
 describe('the lean transport', () => {
-  test('sends its deadline and metadata as headers', async () => {
+  test('a lean client sends its deadline and metadata as headers', async () => {
     const seen = Promise.withResolvers<unknown>();
     await serveBytes((_socket, type, _streamId, payload) => {
       if (type === h2.HEADERS) seen.resolve(Object.fromEntries(new HpackDecoder().decode(payload) ?? []));
@@ -106,7 +109,7 @@ describe('the lean transport', () => {
     expect(await call).toBe('DEADLINE_EXCEEDED');
   });
 
-  test('resets the stream of a call at its deadline and when its signal is aborted', async () => {
+  test('a lean client resets the stream of a call at its deadline and when its signal is aborted', async () => {
     const resets: number[] = [];
     const started = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     await serveBytes((_socket, type, streamId) => {
@@ -127,13 +130,13 @@ describe('the lean transport', () => {
     await expect.poll(() => resets).toEqual([1, 3]);
   });
 
-  test('rejects metadata that HTTP/2 cannot carry, without a call', async () => {
+  test('a lean client rejects metadata that HTTP/2 cannot carry, without sending the call', async () => {
     await serve();
     const call = client().unary(echo, {}, { metadata: { name: 'a\nb' } });
     await expect(call).rejects.toThrow('contains illegal characters');
   });
 
-  test('changes to grpc-js for later calls when the server violates HTTP/2, and says why', async () => {
+  test('a lean client uses grpc-js for later calls if the server violates HTTP/2, and reports the reason', async () => {
     let connections = 0;
     const server = await serveBytes((socket, type) => {
       if (type === h2.DATA) socket.write(h2.frame(h2.PING, 0, 7, Buffer.alloc(8)));
@@ -161,7 +164,7 @@ describe('the lean transport', () => {
     await expect.poll(() => states).toEqual([true, false]);
   });
 
-  test('fails calls without an attempt during a back-off that grows from 100 ms to 3 s', async () => {
+  test('a lean client fails calls without a connection attempt during a back-off that grows from 100 ms to 3 s', async () => {
     let attempts = 0;
     const server = createServer((socket) => {
       attempts++;
@@ -181,7 +184,7 @@ describe('the lean transport', () => {
     }
   });
 
-  test('counts a connection as a failed attempt if the server sends GOAWAY together with its settings', async () => {
+  test('a lean client counts a connection as a failed attempt if the server sends GOAWAY together with its settings', async () => {
     let attempts = 0;
     const server = createServer((socket) => {
       attempts++;
@@ -202,7 +205,7 @@ describe('the lean transport', () => {
     expect(states).toEqual([]);
   });
 
-  test('closes the socket 1 s after GOAWAY if the server does not read', async () => {
+  test('a lean client closes its socket 1 s after GOAWAY if the server does not read', async () => {
     await serveUnread('GOAWAY');
     const clock = new FakeClock();
     const caller = client({ clock });
@@ -234,7 +237,7 @@ describe('the lean transport', () => {
     },
   );
 
-  test('dials again after the back-off for a call that waits', async () => {
+  test('a lean client dials again after the back-off for a call with waitForReady', async () => {
     const clock = new FakeClock();
     const caller = client({ clock });
     expect(await codeOf(caller.unary(echo, {}))).toBe('UNAVAILABLE');
@@ -245,7 +248,7 @@ describe('the lean transport', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('finishes the calls in progress after GOAWAY on the old connection, and starts others on a new one', async () => {
+  test('after GOAWAY, a lean client finishes the calls in progress on the old connection, and starts new calls on a new one', async () => {
     const bodies: Socket[] = [];
     await serveBytes((socket, type, streamId) => {
       if (type !== h2.DATA) return;

@@ -10,7 +10,7 @@ test.each([
   [{ 'grpc-status': '99' }, 'UNKNOWN', ''],
   [{ 'grpc-status': 'x' }, 'UNKNOWN', ''],
   [{}, 'UNKNOWN', 'Received HTTP status code 200'],
-])('the trailers %j mean the code %s', (trailers, code, details) => {
+])('the trailers %j are read as the code %s', (trailers, code, details) => {
   expect(statusOfTrailers(Object.entries(trailers), 200)).toEqual({ code, details });
 });
 
@@ -22,7 +22,7 @@ test.each([
   [429, 'UNAVAILABLE'],
   [503, 'UNAVAILABLE'],
   [500, 'UNKNOWN'],
-])('HTTP status %i without a gRPC status means %s', (httpStatus, code) => {
+])('HTTP status %i without a gRPC status is read as the code %s', (httpStatus, code) => {
   expect(statusOfHttp(httpStatus).code).toBe(code);
 });
 
@@ -32,7 +32,7 @@ test.each([
   [11, 'RESOURCE_EXHAUSTED'],
   [12, 'PERMISSION_DENIED'],
   [2, 'INTERNAL'],
-])('a reset with error code %i means %s', (errorCode, code) => {
+])('a stream reset with error code %i is read as the code %s', (errorCode, code) => {
   expect(statusOfReset(errorCode).code).toBe(code);
 });
 
@@ -49,7 +49,7 @@ describe('grpc-message', () => {
     ['100%', '100%'],
     ['%zz%4', '%zz%4'],
     ['%ff', '\ufffd'],
-  ])('%s, which is not well encoded, is shown as %s', (text, shown) => {
+  ])('%s, which is not correct percent-encoding, is decoded to %s', (text, shown) => {
     expect(percentDecode(text)).toBe(shown);
   });
 });
@@ -62,7 +62,7 @@ test.each([
   [100_000_001, '100001S'],
   [99_999_999_001, '1666667M'],
   [Number.MAX_SAFE_INTEGER, '99999999H'],
-])('a timeout of %d ms is sent as %s, which is never shorter', (timeoutMs, value) => {
+])('a timeout of %d ms is sent as %s, which is never less', (timeoutMs, value) => {
   expect(grpcTimeout(timeoutMs)).toBe(value);
 });
 

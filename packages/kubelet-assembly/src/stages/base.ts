@@ -9,14 +9,14 @@ import { PodLinks } from '../pod-links.ts';
 import type { AssemblySettings, Decorations, NodePorts } from '../ports.ts';
 
 /**
- * Components that earlier stages call and later stages create. None may be used during the assembly: components run
- * only from `kubelet.run` on.
+ * Components that earlier stages call and later stages create. None of them may be used during the assembly, because
+ * components run only after `kubelet.run` was called.
  */
 interface LateParts {
   readonly prober: Deferred<Prober>;
   readonly volumes: Deferred<VolumeManager>;
   readonly admitHandlers: Deferred<readonly AdmitHandler[]>;
-  /** Holds `undefined` if the node has no API server. */
+  /** The node in its cluster. The value is `undefined` if the node has no API server. */
   readonly clusterNode: Deferred<ClusterNode | undefined>;
   readonly workers: Deferred<PodWorkers>;
   readonly kubelet: Deferred<Kubelet<unknown>>;
@@ -27,7 +27,10 @@ export interface AssemblyBase<C = unknown> {
   readonly ports: NodePorts;
   readonly settings: AssemblySettings<C>;
   readonly decorations: Decorations;
-  /** Returns the clock, randomness, metrics, events and a logger for the component with this name. */
+  /**
+   * Returns the common components for one part of the kubelet: clock, random source, metrics, events, and a logger with
+   * the part's name.
+   */
   readonly child: (component: string) => PartComponents;
   readonly late: LateParts;
   readonly pods: PodLinks;

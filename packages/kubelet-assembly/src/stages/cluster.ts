@@ -5,7 +5,10 @@ import type { AssemblyBase } from './base.ts';
 import type { RuntimeStage } from './runtime.ts';
 import type { SourcesStage } from './sources.ts';
 
-/** Stage 4: the node as an object of its cluster. Returns `undefined` if the node has no API server. */
+/**
+ * Stage 4 of the assembly: creates the node as an object of its cluster. Returns `undefined` if the node has no API
+ * server.
+ */
 export function assembleCluster(
   { ports, settings, child, late, pods }: AssemblyBase,
   { journal, status, podManager, podConfig, objects }: SourcesStage,
@@ -27,7 +30,8 @@ export function assembleCluster(
         csi?.nodeInfo.writeAnew();
       },
       safety: {
-        // The API server gives the devices of a terminated pod to other pods, so its claims are unprepared first.
+        // A pod also counts as running while it holds claims. Once the pod is shown as terminated, its devices may be
+        // allocated to other pods, so its claims must be unprepared first.
         couldHaveRunningContainers: (uid) =>
           pods.couldHaveRunningContainers(uid) || (claims?.holdsClaims(uid, podManager.getPodByUid(uid)) ?? false),
         podResourcesAreReclaimed: (uid) => nothingLeft(containers.podCache.get(uid)?.status),
@@ -41,8 +45,8 @@ export function assembleCluster(
 }
 
 /**
- * Reports whether no container of the pod may run and no sandbox is ready (S5). The pod's volumes need no check: the pod
- * worker reports a pod as finished only after its volumes are unmounted.
+ * Reports whether no container of a pod may still run and none of its sandboxes is ready (S5). Volumes need no check:
+ * the pod worker reports a pod as finished only after the pod's volumes are unmounted.
  */
 function nothingLeft(status: RuntimePodStatus | undefined): boolean {
   if (status === undefined) return true;

@@ -19,7 +19,7 @@ type ResourcesStatus = NonNullable<ContainerStatus['allocatedResourcesStatus']>;
 
 const RESOLVER_CHECK_MS = 30_000;
 
-/** Output of the four stages before the kubelet. */
+/** Output of the first four stages of the assembly, which create everything except the kubelet. */
 export interface AssembledParts {
   readonly sources: SourcesStage;
   readonly runtime: RuntimeStage;
@@ -27,7 +27,7 @@ export interface AssembledParts {
   readonly clusterNode: ClusterNode | undefined;
 }
 
-/** Stage 5: creates the `Kubelet` over all other components, with its pod workers. */
+/** Stage 5 of the assembly: creates the `Kubelet`, which uses all other components, and its pod workers. */
 export function assembleKubeletCore<C>(base: AssemblyBase<C>, parts: AssembledParts): Kubelet<C> {
   const { settings, child, late, ports } = base;
   const { tracer } = ports;
@@ -112,8 +112,8 @@ function podWorkers<C>(
 }
 
 /**
- * Returns the pod cache for the pod workers. Each read waits until the runtime is healthy, and each worker step starts
- * with a read.
+ * Wraps the pod cache for the pod workers. A read waits until the runtime is healthy. Each step of a worker starts with
+ * a read, so no step starts while the runtime is down.
  */
 function gatedCache(cache: PodCache, gate: RuntimeGate): PodWorkersComponents['podCache'] {
   return {
@@ -165,7 +165,10 @@ function podStatusGenerator(
     });
 }
 
-/** Returns the health of a container's devices, of device plugins first; `undefined` if the node shows none. */
+/**
+ * Returns a function that returns the health of a container's devices, those of device plugins first. Returns
+ * `undefined` if the node shows no device health.
+ */
 function resourcesHealth({ devices: shown }: AssemblySettings, { devices, claims }: RuntimeStage) {
   const plugged = shown?.healthStatus === false ? undefined : devices;
   if (plugged === undefined && claims === undefined) return undefined;
@@ -176,7 +179,7 @@ function resourcesHealth({ devices: shown }: AssemblySettings, { devices, claims
   };
 }
 
-/** Returns the services that run from the start, alongside the sync loop. */
+/** Returns the services that run beside the sync loop from its start. */
 function services(
   { ports: { clock }, settings }: AssemblyBase,
   { sources, runtime, resources, clusterNode }: AssembledParts,
@@ -204,7 +207,7 @@ function services(
   ];
 }
 
-/** Returns the services that start when the runtime has first reported ready. */
+/** Returns the services that start when the runtime reports ready for the first time. */
 function runtimeDependentServices({ runtime, resources }: AssembledParts): readonly BackgroundService[] {
   return [
     ...optional('pod CIDR', runtime.podCidr),

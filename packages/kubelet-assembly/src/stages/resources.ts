@@ -13,17 +13,20 @@ import type { AssemblyBase } from './base.ts';
 import type { RuntimeStage } from './runtime.ts';
 import type { SourcesStage } from './sources.ts';
 
-/** `volumeStatsAggPeriod`. */
+/** Default of the interval of volume measurements, as for the configuration's `volumeStatsAggPeriod`. */
 const VOLUME_PERIOD_MS = 60_000;
 
-/** Stage 3: stats of the node, and everything that admits or terminates pods because of the node's state. */
+/**
+ * Output of stage 3 of the assembly: stats of the node, and everything that admits or terminates pods because of the
+ * node's state.
+ */
 export interface ResourcesStage {
   readonly measured: MeasuredVolumes;
-  /** `undefined` if `NodePorts.stats` is absent. */
+  /** Stats provider. `undefined` if `NodePorts.stats` is absent. */
   readonly stats: StatsProvider | undefined;
-  /** `undefined` if the node evicts no pods. */
+  /** Eviction manager. `undefined` if the node evicts no pods. */
   readonly eviction: EvictionManager | undefined;
-  /** `undefined` if the machine's shutdown does not wait for pods. */
+  /** Manager of graceful shutdown. `undefined` if the machine's shutdown does not wait for pods. */
   readonly shutdown: NodeShutdownManager | undefined;
 }
 
@@ -60,7 +63,8 @@ export function assembleResources(
     ...child('admission'),
     kill: (pod, podStatusFn, signal) => pods.killPodNow(pod, { evict: true, podStatusFn }, signal),
   });
-  // The resource managers allocate the devices too. With all policies off there is nothing to align.
+  // If a policy is enabled, the resource managers allocate devices together with CPUs and memory. Otherwise there is
+  // nothing to align, and the device manager allocates devices itself.
   const devices = resourceManagers?.isActive ? resourceManagers : deviceManager;
   late.admitHandlers.set(
     nodeAdmitHandlers(settings, { volumes, node, devices, claims, eviction, shutdown, preemption }),

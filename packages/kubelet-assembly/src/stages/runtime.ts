@@ -28,8 +28,8 @@ import type { AssemblyBase } from './base.ts';
 import type { SourcesStage } from './sources.ts';
 
 /**
- * Stage 2: everything that creates a pod's containers: network, volumes, images, cgroups, devices, CPUs and the runtime
- * itself.
+ * Output of stage 2 of the assembly: everything that creates a pod's containers. This includes network, volumes,
+ * images, cgroups, devices, CPUs and the runtime itself.
  */
 export interface RuntimeStage {
   readonly facts: RuntimeFacts;
@@ -37,24 +37,24 @@ export interface RuntimeStage {
   readonly network: PodNetwork;
   readonly podCidr: PodCidr;
   readonly volumes: VolumeManager;
-  /** `undefined` if CSI drivers cannot register. */
+  /** CSI drivers of the node. `undefined` if CSI drivers cannot register. */
   readonly csi: NodeCsi | undefined;
   readonly images: NodeImages;
-  /** `undefined` if the runtime chooses the cgroups of pods. */
+  /** Manager of pod cgroups. `undefined` if the runtime chooses the cgroups of pods. */
   readonly cgroups: PodCgroups | undefined;
-  /** `undefined` if pods get no user namespaces. */
+  /** User namespaces of pods. `undefined` if pods get no user namespaces. */
   readonly userNamespaces: NodeUserNamespaces | undefined;
   readonly allocation: AllocationManager;
-  /** `undefined` if the node has no directory for device plugins. */
+  /** Device manager. `undefined` if the node has no directory for device plugins. */
   readonly devices: DeviceManager | undefined;
-  /** `undefined` if pods with ResourceClaims are rejected. */
+  /** Manager of ResourceClaims. `undefined` if pods with ResourceClaims are rejected. */
   readonly claims: DraManager | undefined;
-  /** `undefined` if the node has no CPU, memory and topology managers. */
+  /** CPU, memory and topology managers. `undefined` if the node has none of them. */
   readonly resourceManagers: ContainerResources | undefined;
   readonly plugins: PluginWatcher | undefined;
   readonly oomWatcher: OomWatcher | undefined;
   readonly containers: NodeContainers;
-  /** Reports whether the pod's runtime handler supports recursive read-only mounts. */
+  /** Reports whether a pod's runtime handler supports recursive read-only mounts. */
   readonly supportsRecursiveReadOnly: (pod: Pod) => boolean;
 }
 
@@ -73,7 +73,7 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   });
   const claims = nodeClaims(child, ports, settings, {
     ...{ pods, podConfig, journal, activePods, objects },
-    // The last status of a pod that held claims may have waited until they were unprepared.
+    // The pod's last status may have waited until its claims were unprepared, so it is written now.
     onUnprepared: (uid) => late.clusterNode.value?.statusWriter.hint(uid),
   });
   const resourceManagers = nodeResourceManagers(child, ports, settings, {

@@ -6,7 +6,10 @@ import type { ClusterObjects } from '../cluster-objects.ts';
 import { nodeProber } from '../node-prober.ts';
 import type { AssemblyBase } from './base.ts';
 
-/** Stage 1: the pods that the sources desire, their statuses, and the objects that pods refer to. */
+/**
+ * Output of stage 1 of the assembly: the pods that the sources desire, their statuses, and the objects that pods refer
+ * to.
+ */
 export interface SourcesStage {
   readonly journal: PodJournal;
   readonly podManager: PodManager;
@@ -36,8 +39,8 @@ export function assembleSources({ ports, settings, child, late, pods }: Assembly
   });
   const objects = cluster?.objects(child, settings, {
     nodeAnnotations: () => late.clusterNode.value?.node?.metadata.annotations,
-    // The pod's volumes are refreshed, and a pod that waits for a Secret in its environment is synced before its
-    // back-off ends.
+    // After a change, the pod's volumes are refreshed. A pod that waits for a Secret in its environment is synced
+    // before its back-off ends.
     onChange(uids) {
       for (const uid of uids) {
         late.volumes.value.refresh(uid);

@@ -30,7 +30,7 @@ export class AccessControl {
   readonly #refusals: RefusalLog;
 
   /**
-   * @throws OptionsError naming the component that is missing or lacks its method; without the check, every request
+   * @throws OptionsError naming the component that is missing or lacks its method; with such a component, every request
    * would fail
    */
   constructor(components: AccessControlComponents) {
@@ -47,7 +47,7 @@ export class AccessControl {
       identity = await authentication.identify(shown, signal);
     } catch (err) {
       signal.throwIfAborted();
-      // The error text must not reach unauthenticated clients.
+      // The client gets no error text, because the client is not authenticated yet.
       logger.error({ err, method }, 'Unable to authenticate the request due to an error');
       return { refusal: text(401, 'Unauthorized') };
     }

@@ -55,7 +55,10 @@ export class Authentication implements Authenticator {
   readonly #anonymous: boolean;
   readonly #reviews: ReviewCache<TokenReviewStatus>;
 
-  /** @throws ServerError `InvalidOptions` if no client could ever be authenticated, as in upstream */
+  /**
+   * @throws ServerError `InvalidOptions` if the components accept no kind of credential and anonymous requests are
+   * disabled, as in upstream
+   */
   constructor(given: AuthenticationComponents, options: AuthenticationOptions = {}) {
     checkOptions('Authentication', options, { anonymous: 'boolean?', tokenTtlMs: 'number?' });
     checkComponents('Authentication', given, {});

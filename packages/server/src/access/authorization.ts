@@ -34,11 +34,15 @@ export interface WebhookAuthorizationOptions {
   readonly deniedTtlMs?: number;
 }
 
-/** A longer request is not cached (`shouldCache` of upstream's webhook authorizer). */
+/**
+ * Maximum length of a review's JSON, in characters. Longer reviews are not cached. Upstream limits the total length of
+ * the attributes to the same number (`shouldCache` of its webhook authorizer).
+ */
 const MAX_KEY_LENGTH = 10_000;
 
 /**
- * The mode `Webhook`: the API server decides. Decisions are cached and stay valid while the API server is unreachable.
+ * The mode `Webhook`: the API server decides by SubjectAccessReviews whether a user has access. Decisions are cached
+ * and stay valid while the API server is unreachable.
  */
 export class WebhookAuthorization implements Authorization {
   readonly #reviewer: Pick<Reviewer, 'reviewAccess'>;

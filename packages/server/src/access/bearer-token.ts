@@ -8,8 +8,8 @@ export type ShownToken = { readonly token: string } | { readonly token?: undefin
 
 /**
  * Returns the bearer token of a request: from its `Authorization` header or, for browsers, from the WebSocket protocols
- * that it offers next to another protocol (`request/websocket/protocol.go`). Returns `undefined` if there is none, or
- * if the credentials are of another kind.
+ * that it offers next to another protocol (`request/websocket/protocol.go`). Returns `undefined` if the request has no
+ * credentials, or credentials of another kind.
  */
 export function bearerToken(headers: IncomingHttpHeaders): ShownToken | undefined {
   const [scheme, token] = (headers.authorization ?? '').trim().split(' ');
@@ -21,7 +21,7 @@ export function bearerToken(headers: IncomingHttpHeaders): ShownToken | undefine
   if (encoded === TOKEN_PROTOCOL) return undefined;
   const decoded = decode(encoded.slice(TOKEN_PROTOCOL.length));
   if (decoded === undefined) return { problem: 'the bearer token among the WebSocket protocols cannot be decoded' };
-  // A client that offers only the token protocol would need the server to select it, which is not allowed.
+  // A WebSocket server must select one of the offered protocols, and must not select the one that carries the token.
   return protocols.length > 1 ? { token: decoded } : { problem: 'no WebSocket protocol beside the bearer token' };
 }
 

@@ -1,26 +1,29 @@
 /**
- * The fields of a certificate that decide whether it may sign or use another one and that `node:crypto` does not
- * expose.
+ * Fields of a certificate that `node:crypto` does not expose. They decide whether a client may use the certificate, and
+ * whether one certificate may have issued another.
  */
 export interface CertificateFields {
-  /** 1, 2 or 3. */
+  /** The X.509 version: 1, 2 or 3. */
   readonly version: number;
-  /** The DER of both names: Go compares their bytes. */
+  /** The DER of the names of issuer and subject. Go compares the bytes of names. */
   readonly issuer: Buffer;
   readonly subject: Buffer;
   /** The object identifier of the signature's algorithm, DER in hex without tag and length. */
   readonly signatureAlgorithm: string;
-  /** `undefined` if the certificate has no basic constraints. */
+  /** The basic constraints, or `undefined` if the certificate has none. */
   readonly basicConstraints: { readonly ca: boolean; readonly pathLength: number | undefined } | undefined;
   /** Whether the key may sign certificates; `undefined` if the certificate does not restrict its key. */
   readonly signsCertificates: boolean | undefined;
-  /** Object identifiers as in `signatureAlgorithm`; `undefined` if the certificate does not restrict its use. */
+  /**
+   * Object identifiers of the allowed uses, in the form of `signatureAlgorithm`. `undefined` if the certificate may be
+   * used for any purpose.
+   */
   readonly extendedUsages: readonly string[] | undefined;
   /** Extensions that this code does not evaluate but a verifier must respect: critical ones, and constraints. */
   readonly unhandled: readonly string[];
   /**
-   * The critical extensions among `unhandled` that Go's verifier does not know and therefore rejects; OpenSSL knows
-   * more.
+   * The critical extensions among `unhandled` that Go's verifier does not know and therefore rejects. OpenSSL knows
+   * some of these extensions.
    */
   readonly unheeded: readonly string[];
   /** Whether a path with the certificate may require a policy, which OpenSSL does not check by default. */
@@ -37,16 +40,16 @@ const ALTERNATIVE_NAMES = '551d11';
 const NAME_CONSTRAINTS = '551d1e';
 const POLICY_CONSTRAINTS = '551d24';
 /**
- * Extensions that Go evaluates in addition to those handled here: CRL distribution points, policies (32, 33, 54) and
- * those above.
+ * Extensions that Go evaluates in addition to the extensions in `HANDLED`: CRL distribution points (31), policies (32,
+ * 33, 54), subject alternative names, and constraints on names and policies.
  */
 const HEEDED_BY_GO: ReadonlySet<string> = new Set([
   ...['551d1f', '551d20', '551d21', '551d36', ALTERNATIVE_NAMES, NAME_CONSTRAINTS, POLICY_CONSTRAINTS],
 ]);
 const HANDLED: ReadonlySet<string> = new Set([BASIC_CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
 /**
- * OIDs of extensions that constrain certificates below this one: names (30) and policies (33, 36, 54). A constraint
- * applies even if its extension is not marked critical.
+ * OIDs of extensions that constrain the certificates below a certificate: names (30) and policies (33, 36, 54). A
+ * constraint applies even if its extension is not marked critical.
  */
 const CONSTRAINING: ReadonlySet<string> = new Set([NAME_CONSTRAINTS, '551d21', POLICY_CONSTRAINTS, '551d36']);
 
@@ -65,29 +68,32 @@ const DNS = 0x82;
 const URI = 0x86;
 const IP = 0x87;
 const READ_BY_GO: ReadonlySet<number> = new Set([EMAIL, DNS, URI, IP]);
-/** URIs that Go can parse: a scheme, a host of labels, and complete escapes. Go can parse some more. */
+/**
+ * URIs that Go can parse: a scheme, a host of labels, and complete escapes. Go also parses some URIs that this pattern
+ * rejects.
+ */
 const PLAIN_URI =
   /^[a-z][a-z0-9+.-]*:(\/\/[a-z0-9_-]+(\.[a-z0-9_-]+)*(:\d+)?(?=[/?#]|$))?([\w.~!$&'()*+,;=:@/?#-]|%[0-9a-f]{2})*$/i;
 
-/** `keyCertSign` in the first byte of a key usage. */
+/** The bit `keyCertSign` in the first byte of a key usage extension. */
 const CERT_SIGN = 0x04;
 
 interface Element {
   readonly tag: number;
   readonly content: Buffer;
-  /** The element including tag and length. */
+  /** The bytes of the DER element, including tag and length. */
   readonly raw: Buffer;
 }
 
 /**
  * Reads the fields of a certificate (RFC 5280, section 4.1).
- * @throws Error if the certificate violates the RFC, or has an extension twice
+ * @throws Error if the certificate violates the RFC, or contains the same extension twice
  */
 export function certificateFields(der: Buffer): CertificateFields {
   const [certificate] = elements(der);
   const [tbs, outerAlgorithm] = elements(contentOf(certificate, SEQUENCE));
   const parts = elements(contentOf(tbs, SEQUENCE));
-  // An X.509 version 1 certificate has no version field. In the field, 0 stands for version 1.
+  // An X.509 version 1 certificate has no version field. A version field that contains 0 also means version 1.
   const version = parts[0]?.tag === VERSION ? contentOf(elements(parts.shift()?.content ?? NONE)[0], INTEGER)[0] : 0;
   const [, innerAlgorithm, issuer, , subject] = parts;
   if (!outerAlgorithm || !innerAlgorithm?.raw.equals(outerAlgorithm.raw)) throw new Error('two signature algorithms');
@@ -134,7 +140,7 @@ function alternativeNames(value: Element | undefined): readonly Element[] {
   return names;
 }
 
-/** The names that name constraints permit or exclude. */
+/** Returns the names that the name constraints in `value` permit or exclude. */
 function constrainedNames(value: Element | undefined): readonly Element[] {
   if (value === undefined) return [];
   const subtrees = elements(contentOf(value, SEQUENCE)).flatMap(({ content }) => elements(content));
@@ -177,7 +183,7 @@ function extendedUsagesOf(value: Element | undefined): readonly string[] | undef
   return value === undefined ? undefined : elements(contentOf(value, SEQUENCE)).map(oidOf);
 }
 
-/** @throws Error for a boolean that is not valid DER, which Go rejects */
+/** Reads a DER boolean. @throws Error for a boolean that is not valid DER, which Go rejects */
 function isTrue(element: Element | undefined): boolean {
   if (element?.tag !== BOOLEAN) return false;
   const [value] = element.content;

@@ -20,7 +20,10 @@ export interface ClientCaFileComponents {
   readonly logger?: Logger;
 }
 
-/** How often the file is read; upstream's interval (`dynamiccertificates.FileRefreshDuration`). */
+/**
+ * The interval at which the file is read, in milliseconds. Upstream uses the same interval
+ * (`dynamiccertificates.FileRefreshDuration`).
+ */
 const PERIOD_MS = 60_000;
 
 /**

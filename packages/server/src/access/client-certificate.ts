@@ -4,11 +4,12 @@ import type { UserInfo } from './user.ts';
 
 /** The client certificate from the TLS handshake. */
 export interface ClientCertificate {
-  /** Why TLS verification failed. `undefined` if it succeeded. */
+  /** The reason for which TLS verification failed. `undefined` if verification succeeded. */
   readonly problem: string | undefined;
   readonly user: UserInfo | undefined;
   /**
-   * When the whole chain becomes valid, and when its first certificate expires, in milliseconds since the Unix epoch.
+   * The time from which all certificates of the chain are valid, and the time at which the first of them expires. Both
+   * are in milliseconds since the Unix epoch.
    */
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
@@ -20,13 +21,13 @@ export interface ClientCertificate {
 export type CertificateVerdict =
   | { readonly user: UserInfo }
   | { readonly problem: string }
-  /** The certificate is valid but names no user. */
+  /** `undefined`: the certificate is valid but names no user. */
   | undefined;
 
 /**
- * Checks whether a certificate is valid now, because the handshake of a kept connection may be long ago. No certificate
- * in the chain may have expired, and the chain must end in an authority that is still trusted.
- * @param authorities the fingerprints of the trusted authorities
+ * Checks whether a certificate is valid now. The check is needed for every request, because the handshake of a kept
+ * connection may be long ago. No certificate in the chain may have expired, and the chain must end in an authority that
+ * is still trusted.
  */
 export function judgeCertificate(
   { problem, user, notBeforeMs, notAfterMs, fingerprints }: ClientCertificate,
@@ -83,12 +84,13 @@ function certificateUser({ subject, fingerprint256 }: DetailedPeerCertificate): 
 }
 
 /**
- * Yields the chain as long as each certificate is really signed by the next: TLS links certificates by name only, and
- * clients can send any certificates.
+ * Yields the certificates of a chain as long as each certificate is really signed by the next. TLS links certificates
+ * by name only, and clients can send any certificates.
  */
 function* chainOf(leaf: DetailedPeerCertificate): Generator<DetailedPeerCertificate> {
   const seen = new Set<DetailedPeerCertificate>();
-  // A root authority is its own issuer.
+  // The issuer of a self-signed authority is the authority itself, so the loop stops at a certificate that it has
+  // already seen.
   for (let next: DetailedPeerCertificate | undefined = leaf; next?.fingerprint256 && !seen.has(next); ) {
     seen.add(next);
     yield next;

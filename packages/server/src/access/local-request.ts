@@ -5,9 +5,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 
 /**
- * Returns why a request to a loopback port is rejected, or `undefined`. A browser sends the name that the user's page
- * uses: with DNS rebinding, the name of a foreign site that now resolves to 127.0.0.1. A request that a foreign page
- * starts has the origin of that page.
+ * Returns why a request to a loopback port is rejected, or `undefined` if the request is accepted. A browser sends in
+ * `Host` the host name of the URL: after DNS rebinding, the name of a foreign site that now resolves to 127.0.0.1. In
+ * `Origin`, a browser sends the origin of the page that makes the request.
  */
 export function localRequestProblem({
   host,
@@ -18,7 +18,7 @@ export function localRequestProblem({
   return undefined;
 }
 
-/** Compares two secrets in a time that does not depend on where they differ. */
+/** Compares two secrets in a time that does not depend on the position of the first difference. */
 export function isSameSecret(given: string, secret: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(secret));

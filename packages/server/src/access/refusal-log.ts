@@ -1,14 +1,14 @@
 import type { Clock } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 
-/** After a cause was logged, further requests with the same cause are only counted for this long, in milliseconds. */
+/** How long further requests with an already logged cause are only counted, in milliseconds. */
 const PERIOD_MS = 600_000;
 /** The maximum number of causes logged in that period: clients can influence the text of a cause. */
 const MAX_CAUSES = 16;
 
 interface Cause {
   readonly loggedAtMs: number;
-  /** The number of requests rejected since then, which were not logged. */
+  /** The number of rejected requests that were not logged since the cause was last logged. */
   refused: number;
 }
 
@@ -27,7 +27,10 @@ export class RefusalLog {
     this.#logger = logger;
   }
 
-  /** @param cause what is wrong with the credentials, without secrets (W4) */
+  /**
+   * Counts a rejected request, and logs its cause unless the cause was logged recently.
+   * @param cause what is wrong with the credentials, without secrets (W4)
+   */
   refused(cause: string, method: string): void {
     const nowMs = this.#clock.monotonic();
     const known = this.#causes.get(cause);

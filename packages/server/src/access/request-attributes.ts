@@ -1,8 +1,11 @@
 /** The attributes of an access review: a verb and subresources of this node. */
 export interface RequestAttributes {
-  /** Empty for methods without a verb. */
+  /** The Kubernetes verb of the HTTP method. Empty for methods without a verb. */
   readonly verb: string;
-  /** Access to one of them is enough. They are reviewed in this order. */
+  /**
+   * The subresources that permit the request, in the order in which they are reviewed. A user needs access to only one
+   * of them.
+   */
   readonly subresources: readonly string[];
 }
 
@@ -14,14 +17,14 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
-/** Paths with a finer-grained subresource, which is an alternative to `proxy` (KEP-2862). */
+/** Paths that are permitted either by `proxy` or by a finer-grained subresource (KEP-2862). */
 const FINE_GRAINED: readonly (readonly [string, string])[] = [
   ['/pods', 'pods'],
   ['/healthz', 'healthz'],
   ['/configz', 'configz'],
   ['/runningpods/', 'pods'],
 ];
-/** Paths with a subresource of their own, which `proxy` does not include. */
+/** Paths that are permitted by a subresource other than `proxy`. Access to `proxy` does not permit these paths. */
 const OF_THEIR_OWN: readonly (readonly [string, string])[] = [
   ['/stats/', 'stats'],
   ['/metrics', 'metrics'],

@@ -17,13 +17,13 @@ export interface ReviewCacheComponents {
 }
 
 export interface ReviewCacheOptions<V> {
-  /** Returns how long a result is cached, in milliseconds. 0: not cached. */
+  /** Returns how long a result is cached, in milliseconds. A result with 0 is not cached. */
   readonly ttlMs: (answer: V) => number;
   /** The maximum number of cached results; the least recently used are dropped first. Default: 4096. */
   readonly maxAnswers?: number;
   /** The maximum number of concurrent reviews. Default: 16. */
   readonly concurrency?: number;
-  /** The maximum number of waiting reviews. Default: 512. Further reviews are rejected. */
+  /** The maximum number of waiting reviews. Default: 512. If the queue is full, further reviews are rejected. */
   readonly maxWaiting?: number;
   /**
    * The maximum number of callers that wait for results, including callers of the same review. Default: 4096. Further
@@ -34,7 +34,7 @@ export interface ReviewCacheOptions<V> {
 
 /** The timeout of a review with all its retries, in milliseconds, as for upstream's shared token lookups. */
 const QUESTION_MS = 30_000;
-/** `DefaultAuthWebhookRetryBackoff`, `k8s.io/apiserver/pkg/server/options`. */
+/** Retries of a review, as in upstream's `DefaultAuthWebhookRetryBackoff` (`k8s.io/apiserver/pkg/server/options`). */
 const ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 500;
 const PAUSE_FACTOR = 1.5;
@@ -53,7 +53,7 @@ interface UnderWay<V> {
 export class ReviewCache<V> {
   readonly #components: ReviewCacheComponents;
   readonly #options: Required<ReviewCacheOptions<V>>;
-  /** Ordered by last use. */
+  /** Cached results by key, least recently used first. */
   readonly #answers = new Map<string, { readonly value: V; readonly untilMs: number }>();
   readonly #underWay = new Map<string, UnderWay<V>>();
   readonly #turns: Semaphore;
@@ -65,7 +65,6 @@ export class ReviewCache<V> {
     this.#turns = new Semaphore(this.#options.concurrency);
   }
 
-  /** The number of cached results. */
   get size(): number {
     return this.#answers.size;
   }
@@ -113,7 +112,8 @@ export class ReviewCache<V> {
         link.abort(new ServerError('Ended', 'no caller waits for the result any more'));
       },
     };
-    // Callers handle the rejection. If all callers have left, the rejection must be ignored.
+    // Each caller handles the rejection of its own promise. Without this handler, a rejection after all callers have
+    // left would be unhandled.
     answer.catch(() => {});
     this.#underWay.set(key, begun);
     return begun;

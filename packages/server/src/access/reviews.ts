@@ -35,8 +35,8 @@ export interface AccessReviewStatus {
 }
 
 /**
- * Reviews the clients of this server with the API server. The `code` of an error is the server's reason, as in
- * KubeError.
+ * Reviews the credentials and the access of this server's clients with the API server. The `code` of an error is the
+ * reason that the API server reports, as in KubeError.
  */
 export interface Reviewer {
   reviewToken(token: string, signal: AbortSignal): Promise<TokenReviewStatus>;

@@ -1,9 +1,12 @@
 import type { KeyObject, X509Certificate } from 'node:crypto';
 import { type CertificateFields, certificateFields } from './certificate-fields.ts';
 
-/** `clientAuth` and `anyExtendedKeyUsage`. */
+/** Object identifiers of the extended key usages `clientAuth` and `anyExtendedKeyUsage`. */
 const CLIENT_USAGES: ReadonlySet<string> = new Set(['2b06010505070302', '551d2500']);
-/** RSA (PKCS #1) and ECDSA with SHA-256, SHA-384 and SHA-512, and Ed25519. */
+/**
+ * Object identifiers of the accepted signature algorithms: RSA (PKCS #1) and ECDSA with SHA-256, SHA-384 and SHA-512,
+ * and Ed25519.
+ */
 const SIGNATURES: ReadonlySet<string> = new Set([
   ...['2a864886f70d01010b', '2a864886f70d01010c', '2a864886f70d01010d'],
   ...['2a8648ce3d040302', '2a8648ce3d040303', '2a8648ce3d040304'],
@@ -11,7 +14,10 @@ const SIGNATURES: ReadonlySet<string> = new Set([
 ]);
 const CURVES: ReadonlySet<unknown> = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 const MIN_RSA_BITS = 2048;
-/** Verifying a longer key costs more than an unauthenticated client may cause. */
+/**
+ * The maximum length of an RSA key. Verifying a longer key costs more CPU time than an unauthenticated client may
+ * cause.
+ */
 const MAX_RSA_BITS = 8192;
 /** The maximum number of signatures verified per client: unauthenticated clients can send any certificates. */
 const MAX_SIGNATURES = 32;
@@ -67,10 +73,12 @@ export function trustedPath(
 }
 
 /**
- * Returns whether Go accepts a path that OpenSSL has verified. OpenSSL is less strict: it evaluates critical extensions
- * that Go does not know, reads certificates that Go cannot read, compares names without regard to case, does not count
- * self-issued certificates, accepts a key usage instead of basic constraints, and checks neither policies nor names
- * with wildcards.
+ * Returns whether Go accepts a path that OpenSSL has verified. OpenSSL is less strict than Go:
+ * - OpenSSL evaluates critical extensions that Go does not know, and reads certificates that Go cannot read.
+ * - OpenSSL compares names without regard to case.
+ * - OpenSSL does not count self-issued certificates for the path length.
+ * - OpenSSL accepts a key usage instead of basic constraints.
+ * - OpenSSL checks neither policies nor names with wildcards.
  * @param path the client's certificate first, the authority last
  */
 export function isPathForGo(path: readonly X509Certificate[]): boolean {
@@ -124,7 +132,11 @@ function isForClients({ extendedUsages }: CertificateFields): boolean {
   return extendedUsages?.some((usage) => CLIENT_USAGES.has(usage)) ?? true;
 }
 
-/** @param below the number of certificates between the issuer and the client's certificate */
+/**
+ * Returns whether a certificate may have issued another one, by usage, name and path length; signatures are not checked
+ * here.
+ * @param below the number of certificates between the issuer and the client's certificate
+ */
 function mayIssue({ fields: issuer }: Certificate, { fields: issued }: Certificate, below: number): boolean {
   const { basicConstraints, signsCertificates = true } = issuer;
   if (basicConstraints?.ca !== true || !signsCertificates) return false;

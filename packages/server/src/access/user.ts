@@ -9,7 +9,7 @@ export interface UserInfo {
 const ALL_AUTHENTICATED = 'system:authenticated';
 const ALL_UNAUTHENTICATED = 'system:unauthenticated';
 
-/** The user of requests without credentials, if anonymous requests are enabled. */
+/** The user name and groups of requests without credentials, if anonymous requests are enabled. */
 export const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: [ALL_UNAUTHENTICATED] };
 
 /**

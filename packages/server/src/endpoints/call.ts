@@ -21,12 +21,15 @@ export interface UpgradeCall extends Call, Pick<UpgradeRequest, 'connection' | '
  */
 export type Endpoint = (call: Call) => Answer | Promise<Answer>;
 
-/** Handles a connection upgrade. Resolves when the connection is done, or with the reply to send instead. */
+/**
+ * Handles a connection upgrade. Resolves with `undefined` when the upgraded connection has ended, or with the reply to
+ * send instead of an upgrade.
+ */
 export type UpgradeEndpoint = (call: UpgradeCall) => Promise<Reply | undefined>;
 
 /**
- * Handlers by endpoint name. The paths are those of a kubelet; other paths cannot be added. An endpoint without a
- * handler is not found.
+ * Handlers by endpoint name. The paths are those of a kubelet; other paths cannot be added. Requests for an endpoint
+ * without a handler get 404.
  */
 export type Endpoints = Partial<Record<SecuredEndpoint, Endpoint>>;
 export type UpgradeEndpoints = Partial<Record<SecuredEndpoint, UpgradeEndpoint>>;

@@ -7,7 +7,7 @@ import { runningContainer } from './running-container.ts';
 /** The components of {@link checkpointEndpoints}. */
 export interface CheckpointComponents {
   readonly clock?: { now(): number };
-  /** Returns a pod of this node. */
+  /** Returns the pod of this node with the given namespace and name, or `undefined` if there is none. */
   getPodByName(namespace: string, name: string): Pod | undefined;
   /** Returns the pods that have at least one running container or sandbox. */
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
@@ -27,8 +27,8 @@ export interface CheckpointOptions {
 }
 
 /**
- * Returns the handler of `/checkpoint/{namespace}/{pod}/{container}` of a {@link SecuredServer} (KEP-2008), with
- * upstream's answers.
+ * Returns the handler of `/checkpoint/{namespace}/{pod}/{container}` of a {@link SecuredServer} (KEP-2008), with the
+ * status codes and texts of upstream.
  */
 export function checkpointEndpoints(given: CheckpointComponents, options: CheckpointOptions): Endpoints {
   const node = withDefaults(given);
@@ -46,7 +46,8 @@ async function checkpoint(
   if (findContainer(pod, params.container) === undefined) {
     return text(404, `container ${params.container} does not exist`);
   }
-  // Without a timeout, the runtime's default applies. If the parameter is repeated, the last value counts.
+  // If the request has no timeout, the runtime's default timeout applies (0). If the parameter is repeated, the last
+  // value counts.
   const timeout = query.getAll('timeout').at(-1) ?? '0';
   if (!/^-?\d{1,15}$/.test(timeout)) return text(404, 'cannot parse value of timeout parameter');
   const name = `${pod.metadata.name}_${pod.metadata.namespace}-${params.container}`;

@@ -12,7 +12,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 /** Renders a directory as Go's file server does, because programs parse that format (`dirList`, `net/http/fs.go`). */
 export function directoryPage(entries: readonly { readonly name: string; readonly kind: string }[]): Reply {
   const links = entries.slice(0, MAX_ENTRIES).map(({ name, kind }) => {
-    // A file name may be invalid UTF-8; no URL leads to such a file.
+    // A name that is not valid UTF-8 is listed with replacement characters. No URL leads to such a file.
     const legible = name.toWellFormed();
     const shown = kind === 'directory' ? `${legible}/` : legible;
     return `<a href="${hrefOf(shown)}">${shown.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')}</a>\n`;
@@ -26,8 +26,8 @@ export function directoryPage(entries: readonly { readonly name: string; readonl
 }
 
 /**
- * Encodes a name as Go encodes a URL's path. A name with a colon before its first slash gets `./`, because it would be
- * read as a scheme.
+ * Encodes a name as Go encodes a URL's path. A name with a colon before its first slash gets `./`, because a browser
+ * would read the part before the colon as a scheme.
  */
 function hrefOf(name: string): string {
   const escaped = encodeURIComponent(name)

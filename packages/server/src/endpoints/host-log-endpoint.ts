@@ -32,7 +32,9 @@ export interface HostLogFiles {
 /** The components of {@link hostLogEndpoints}. */
 export interface HostLogComponents {
   readonly files: HostLogFiles;
-  /** `enableSystemLogQuery`: the journal from which logs of services are read. If absent, queries are ignored. */
+  /**
+   * The journal from which logs of services are read (`enableSystemLogQuery`). If absent, query parameters are ignored.
+   */
   readonly journal?: NodeJournal;
   readonly clock?: Clock;
 }
@@ -44,15 +46,15 @@ export interface HostLogOptions {
 }
 
 const CHUNK_BYTES = 64 * 1024;
-/** Errors that mean that no such file exists. */
+/** Codes of file system errors for which the client gets 404. */
 const NOT_THERE: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'ENXIO', 'ENAMETOOLONG']);
-/** No file name contains a NUL. */
+/** The character NUL, which no file name can contain. */
 const NUL = '\0';
 const PLAIN = { 'X-Content-Type-Options': 'nosniff' };
 
 /**
- * Returns the handler of `/logs/` of a {@link SecuredServer}: the host's log files as `http.FileServer` shows them in
- * upstream, and log queries (W3).
+ * Returns the handler of `/logs/` of a {@link SecuredServer}. The handler serves the host's log files in the format of
+ * upstream's `http.FileServer`, and answers log queries (W3).
  */
 export function hostLogEndpoints(
   components: HostLogComponents,
@@ -78,23 +80,25 @@ function serviceAnswer({ headers }: Call, stream: AsyncGenerator<Uint8Array>): A
   return { status: 200, headers: { ...type, 'Content-Encoding': 'gzip' }, stream: zipped(stream) };
 }
 
-/** Compresses a stream. Starts with the first read, so that nothing is produced for a `HEAD` request. */
+/** Compresses a stream. Compression starts with the first read, so that nothing is compressed for a `HEAD` request. */
 async function* zipped(stream: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gzip = createGzip({ level: zlib.Z_BEST_SPEED });
-  // An error of the input also fails the output.
+  // If the input stream fails, `pipeline` destroys `gzip`, so that reading the output fails too.
   pipeline(Readable.from(stream), gzip, () => {});
   yield* gzip;
 }
 
-/** Serves a file that a query names. As in upstream, a missing file is an error of the query. */
+/**
+ * Serves a file that a query names. As in upstream, a missing file leads to the status of an invalid query, not to 404.
+ */
 async function queriedFile(
   files: HostLogFiles,
   directory: string,
   name: NonNullable<NodeLogQuery['file']>,
   signal: AbortSignal,
 ): Promise<Answer> {
-  // Upstream's documentation writes the path with a leading slash, which its code rejects since it opens files below a
-  // root.
+  // Upstream's documentation writes the path with a leading slash. Upstream's code rejects such a path, because it
+  // opens files below a root directory.
   const path = name.split('/');
   const refused = (why: string): Reply => text(406, `query: Invalid value: ${JSON.stringify([name])}: ${why}\n`);
   if (path.includes('..')) return refused(`statat ${name}: path escapes from parent`);
@@ -176,7 +180,10 @@ async function* wholeFile(
   }
 }
 
-/** Yields the content up to the size at the time of opening; otherwise a file that is being written would never end. */
+/**
+ * Yields the content of a file up to the size that the file had when it was opened. Otherwise the response for a file
+ * that is still being written would never end.
+ */
 async function* content(file: HostLogFile, sizeBytes: number, close: () => Promise<void>): AsyncGenerator<Uint8Array> {
   try {
     for (let position = 0; position < sizeBytes; ) {
@@ -191,8 +198,8 @@ async function* content(file: HostLogFile, sizeBytes: number, close: () => Promi
 }
 
 /**
- * Lists a subdirectory. The real path is compared before and after, so that a link that replaces the directory is
- * noticed.
+ * Lists a subdirectory. Its real path is compared before and after reading, so that a link that replaces the directory
+ * meanwhile is detected.
  */
 async function subdirectory(files: HostLogFiles, directory: string, rest: readonly string[]): Promise<Reply> {
   const path = [await files.realpath(directory), ...rest].join('/');

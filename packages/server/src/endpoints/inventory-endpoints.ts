@@ -34,7 +34,7 @@ export function inventoryEndpoints(node: InventoryComponents): Endpoints {
   };
 }
 
-/** Converts recorded events to a v1 EventList, the event that happened last at the end. */
+/** Converts recorded events to a v1 EventList, ordered by their last occurrence, oldest first. */
 function eventList(events: readonly RecordedEvent[]): object {
   const items = events
     .toSorted((a, b) => a.lastAtMs - b.lastAtMs)

@@ -1,6 +1,6 @@
 import type { ContainerStatus, Pod } from '@node-agent/pod-spec';
 
-/** The ID of a container (as in a pod status) whose log is available, or why there is none. */
+/** The ID of a container (as in a pod status) whose log is available, or the reason for which no log is available. */
 export type LogContainer = { readonly id: string } | { readonly id?: undefined; readonly problem: string };
 
 /**
@@ -17,7 +17,7 @@ export function logContainer({ metadata, status }: Pod, name: string, previous: 
 
   if (previous) return found(last?.containerID, `previous terminated ${what} not found`);
   if (running) return found(container.containerID, `${what} is not available`);
-  // A container that could not be restarted has no ID; then the log of its previous instance may show the reason.
+  // A container that failed to restart has no ID. The log of its previous instance may show the reason of the failure.
   if (terminated) return found(terminated.containerID || last?.containerID, `${what} is terminated`);
   if (last) return found(last.containerID, `${what} is terminated`);
   if (waiting?.reason === 'ErrImagePull') return { problem: `${what} is waiting to start: image can't be pulled` };

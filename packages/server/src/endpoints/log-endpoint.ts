@@ -11,9 +11,9 @@ export interface LogComponents {
   /** Returns a pod of this node with its newest status. */
   getPodByName(namespace: string, name: string): Pod | undefined;
   /**
-   * Yields the output of a container, up to its end or to the limits of `options`. If the reader stops, all resources
-   * are released.
-   * @param containerId as in a status: `containerd://4c01...`
+   * Yields the output of a container, up to the end of the log or to the limits of `options`. If the reader stops, all
+   * resources are released.
+   * @param containerId in the format of a pod status: `containerd://4c01...`
    */
   readLog(
     containerId: string,
@@ -23,15 +23,15 @@ export interface LogComponents {
 }
 
 export interface LogEndpointOptions {
-  /** The feature gate PodLogsQuerySplitStreams. Default: false. */
+  /** State of the feature gate PodLogsQuerySplitStreams. Default: false. */
   readonly splitStreams?: boolean;
 }
 
 const HEADERS = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
 
 /**
- * Returns the handler of `/containerLogs/{namespace}/{pod}/{container}` of a {@link SecuredServer}, with upstream's
- * answers (`getContainerLogs`).
+ * Returns the handler of `/containerLogs/{namespace}/{pod}/{container}` of a {@link SecuredServer}, with the status
+ * codes and texts of upstream (`getContainerLogs`).
  */
 export function logEndpoints(node: LogComponents, { splitStreams = false }: LogEndpointOptions = {}): Endpoints {
   return { containerLogs: (call) => containerLogs(node, splitStreams, call) };
@@ -52,11 +52,11 @@ async function containerLogs(node: LogComponents, splitStreams: boolean, call: C
   if (container.id === undefined) return text(400, container.problem);
 
   const log = node.readLog(container.id, options, signal)[Symbol.asyncIterator]();
-  // Closes the files when the request ends, even if reading never started.
+  // Closes the log files when the request ends, even if reading the log never started.
   signal.addEventListener('abort', () => void log.return?.()?.catch(() => {}), { once: true });
   if (options.follow) return { status: 200, headers: HEADERS, stream: followed(log, signal) };
   try {
-    // An error on the first read gets a reply of its own. A later error breaks off the response.
+    // If the first read fails, the client gets a 400 with the error. If a later read fails, the response is broken off.
     return { status: 200, headers: HEADERS, stream: whole(await log.next(), log) };
   } catch (error) {
     signal.throwIfAborted();
@@ -86,7 +86,7 @@ async function* followed(log: Log, signal: AbortSignal): AsyncGenerator<Uint8Arr
     }
   } catch (error) {
     if (signal.aborted) return;
-    // As in upstream, an error before any output is sent as the body, because the status was already sent.
+    // As in upstream, an error before any output is sent as the response body, because the status 200 was already sent.
     if (hasBegun) throw error;
     yield Buffer.from(`${errorText(error)}\n`);
   }

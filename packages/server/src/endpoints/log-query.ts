@@ -6,9 +6,9 @@ export interface ContainerLogOptions {
   readonly tailLines?: number;
   readonly limitBytes?: number;
   readonly sinceSeconds?: number;
-  /** RFC 3339. */
+  /** Time of the oldest requested line, in RFC 3339. */
   readonly sinceTime?: string;
-  /** Only this stream. Default: both. */
+  /** The stream whose output is requested. Default: both streams. */
   readonly stream?: 'stdout' | 'stderr';
 }
 
@@ -66,14 +66,16 @@ export function parseLogQuery(query: URLSearchParams, splitStreams: boolean): Lo
   };
 }
 
-/** `tail` is the former name of `tailLines`, with `all` for no limit. */
+/**
+ * Returns a parameter of the query as text. `tail` is the former name of `tailLines`; its value `all` means no limit.
+ */
 function given(query: URLSearchParams, name: (typeof NUMBERS)[number]): string | undefined {
   const old = name === 'tailLines' ? query.get('tail') : null;
   if (old) return old === 'all' ? undefined : old;
   return query.get(name) ?? undefined;
 }
 
-/** Parses a 64-bit integer. Values beyond the safe integers are clamped. */
+/** Parses a 64-bit integer. Values beyond JavaScript's safe integers are clamped. */
 function int64(text: string): number | undefined {
   if (!/^[+-]?\d{1,30}$/.test(text)) return undefined;
   const value = BigInt(text);
@@ -81,7 +83,10 @@ function int64(text: string): number | undefined {
   return Math.max(Math.min(Number(value), Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER);
 }
 
-/** As in the API's conversion, a present parameter is true unless it is `false` or `0`. */
+/**
+ * Converts a query parameter to a boolean as the API does: a present parameter is true unless its value is `false` or
+ * `0`.
+ */
 function isTrue(value: string | null): boolean {
   return value !== null && !['false', '0'].includes(value.toLowerCase());
 }

@@ -1,6 +1,6 @@
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 
-/** Returns a v1 PodList, as `/pods` serves it (`encodePods` in `pkg/kubelet/server/server.go`). */
+/** Returns a v1 PodList, in the format of the endpoint `/pods` (`encodePods` in `pkg/kubelet/server/server.go`). */
 export function podList(pods: readonly Pod[]): object {
   // Items of a list have neither `kind` nor `apiVersion`.
   const items = pods.map(({ metadata, spec, status }) => ({ metadata, spec, status: status ?? {} }));

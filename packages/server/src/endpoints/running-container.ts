@@ -1,11 +1,11 @@
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 
-/** The ID of a sandbox or container of the runtime, or the message of the rejection. */
+/** The ID of a sandbox or container in the runtime, or the message for the client if nothing suitable is running. */
 export type Running = { readonly id: string } | { readonly id?: undefined; readonly message: string };
 
 /**
- * Returns the running container with a name (`findContainer`, `pkg/kubelet/kubelet_pods.go`). If several run, the
- * newest is returned.
+ * Returns the running container with a name (`findContainer`, `pkg/kubelet/kubelet_pods.go`). If several containers
+ * with that name are running, the newest is returned.
  */
 export function runningContainer(pods: readonly RuntimePod[], { metadata: { uid } }: Pod, name: string): Running {
   const found = (pods.find((pod) => pod.uid === uid)?.containers ?? []).filter(

@@ -31,15 +31,21 @@ export interface StateComponents {
    * endpoint is not served.
    */
   explain?(namespace: string, name: string): unknown;
-  /** Counts the results of health checks, for `/metrics/slis`. If absent, that endpoint is not served. */
+  /** Counts the results of health checks, for `/metrics/slis`. If absent, `/metrics/slis` is not served. */
   readonly slis?: Pick<HealthcheckSlis, 'watching' | 'text' | 'reset'>;
-  /** Like {@link explain}, for the whole node. */
+  /**
+   * Returns the explanation of the whole node's state as a JSON value. If absent, `/debug/explain` without a pod is not
+   * served.
+   */
   explainNode?(): unknown;
   /** Formats an explanation for people. Default: one line per fact. */
   explanationText?(value: unknown): string;
   /** Returns the configuration in its published form, without secrets. If absent, `/configz` is not served. */
   configuration?(): object;
-  /** Returns how the configuration in force differs from its files, for `/configz`; `undefined` if it does not. */
+  /**
+   * Returns how the configuration in force differs from the configuration files, for `/configz`; `undefined` if there
+   * is no difference.
+   */
   configurationReload?(): object | undefined;
 }
 

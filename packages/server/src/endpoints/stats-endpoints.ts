@@ -6,9 +6,11 @@ import { metricsAnswer } from './metrics-answer.ts';
 
 /** The stats of the node, its pods and containers, as texts. */
 export interface StatsPages {
-  /** Returns the JSON of a summary. @throws if no summary is available */
+  /** Returns a stats summary in JSON. @throws if no summary is available */
   summary(onlyCpuAndMemory: boolean, signal: AbortSignal): Promise<string>;
-  /** Returns Prometheus' text format 0.0.4, as does {@link resourceMetrics}. */
+  /**
+   * Returns the metrics of containers in Prometheus' text format 0.0.4. {@link resourceMetrics} uses the same format.
+   */
   cadvisorMetrics(signal: AbortSignal): Promise<string>;
   resourceMetrics(signal: AbortSignal): Promise<string>;
 }
@@ -20,7 +22,7 @@ export interface StatsPagesComponents {
 
 /** The content type of metrics that are generated per scrape. */
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
-/** A form that requests a summary has one short field. */
+/** The maximum size of a POST form. A form that requests a summary has one short field. */
 const MAX_FORM_BYTES = 64 * 1024;
 
 /**
@@ -42,7 +44,7 @@ export function statsEndpoints(given: StatsPagesComponents): Endpoints {
   };
 }
 
-/** Merges the query and the form of a POST, as Go does. */
+/** Merges the query with the form in the body of a POST, as Go's `Request.ParseForm` does. */
 async function formOf({ method, headers, query, body }: Call): Promise<URLSearchParams> {
   const isForm = headers['content-type']?.split(';')[0]?.trim().toLowerCase() === 'application/x-www-form-urlencoded';
   if (method !== 'POST' || !isForm) return query;

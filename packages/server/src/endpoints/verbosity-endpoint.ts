@@ -29,7 +29,10 @@ export function verbosityEndpoints(verbosity: Verbosity): Endpoints {
   };
 }
 
-/** Returns Go's error messages: Go parses the value as an unsigned 32-bit integer, then as a signed one. */
+/**
+ * Returns Go's error message for an invalid verbosity, or `undefined` for a valid one. Go parses the value as an
+ * unsigned 32-bit integer, then as a signed one.
+ */
 function problemOf(given: string): string | undefined {
   const words = (kind: string, fault: string): string =>
     `strconv.Parse${kind}: parsing ${JSON.stringify(given)}: ${fault}`;

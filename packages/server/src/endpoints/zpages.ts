@@ -14,7 +14,7 @@ export interface StatuszFacts {
   readonly paths: readonly string[];
 }
 
-/** Components that {@link zpageEndpoints} needs. Pages with missing components are not served. */
+/** Components that {@link zpageEndpoints} needs. A page whose component is missing is not served. */
 export interface ZpageComponents {
   readonly clock?: { now(): number };
   readonly statusz?: StatuszFacts;

@@ -9,12 +9,12 @@ export class HealthcheckSlis {
   readonly #startedAtMs: number;
   #registry = new MetricsRegistry();
 
-  /** @param startedAtMs when the process started, by the wall clock */
+  /** @param startedAtMs when the process started, in milliseconds since the Unix epoch */
   constructor(startedAtMs: number) {
     this.#startedAtMs = startedAtMs;
   }
 
-  /** Returns the same checks, with their results counted. */
+  /** Returns wrappers of health checks that also count each result. */
   watching(checks: readonly HealthCheck[]): readonly HealthCheck[] {
     return checks.map((check) => ({
       name: check.name,
@@ -48,7 +48,7 @@ export class HealthcheckSlis {
       .inc({ ...labels, status: isWell ? 'success' : 'error' });
   }
 
-  /** Returns Prometheus' text format 0.0.4. */
+  /** Returns the results of the health checks in Prometheus' text format 0.0.4. */
   text(): string {
     this.#registry
       .gauge({
@@ -59,7 +59,7 @@ export class HealthcheckSlis {
     return this.#registry.text();
   }
 
-  /** Resets all counts, on a DELETE request. */
+  /** Resets all counts. Called for a DELETE request of `/metrics/slis`. */
   reset(): void {
     this.#registry = new MetricsRegistry();
   }

@@ -8,9 +8,9 @@ import { answerHealthz, type HealthCheck, healthProblems, pingCheck } from './he
 
 /** The components of {@link HealthzServer}. */
 export interface HealthzServerComponents {
-  /** Default: the system clock. */
+  /** The clock of the server. Default: the system clock. */
   readonly clock?: Clock;
-  /** Default: no logging. */
+  /** The logger of the server. Default: no logging. */
   readonly logger?: Logger;
   /** The health checks. `ping` is always added. */
   readonly checks: readonly HealthCheck[];
@@ -19,15 +19,15 @@ export interface HealthzServerComponents {
 }
 
 export interface HealthzServerOptions {
-  /** `healthzBindAddress`. Default: 127.0.0.1. */
+  /** The configuration's `healthzBindAddress`. Default: 127.0.0.1. */
   readonly address?: string;
-  /** `healthzPort`. Default: 10248. 0: any free port. */
+  /** The configuration's `healthzPort`. Default: 10248. 0 selects any free port. */
   readonly port?: number;
   /** Called with the address whenever the server starts to listen. */
   readonly onListening?: (got: ListenAddress) => void;
 }
 
-/** How long to wait before a failed bind is retried, as in upstream. */
+/** How long to wait before a failed bind is retried, in milliseconds, as in upstream. */
 const RETRY_MS = 5000;
 const ENDPOINTS: ReadonlySet<Endpoint> = new Set(['healthz']);
 
@@ -65,7 +65,7 @@ export class HealthzServer {
   }
 }
 
-/** Answers requests that need only the health checks. */
+/** Answers a request of a server whose only endpoints are the health checks. */
 export function answerFixed(
   found: Route,
   checks: readonly HealthCheck[],

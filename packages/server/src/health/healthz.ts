@@ -1,36 +1,39 @@
 import { errorText } from '@node-agent/telemetry';
 import { type Reply, text } from '../http/reply.ts';
 
-/** A health check. The process is healthy if all checks pass. */
+/** A health check of the process. The process is healthy if all its checks pass. */
 export interface HealthCheck {
   /** A short name, part of the path `/healthz/<name>`. */
   readonly name: string;
   /**
-   * Returns a sentence that describes the problem and that every client may read, or `undefined` if healthy. The text
-   * of a thrown error is only logged.
+   * Returns a sentence that describes the problem, or `undefined` if healthy. Every client may read the returned
+   * sentence. The text of a thrown error is only logged.
    */
   check(): string | undefined;
   /**
-   * Returns a problem that does not yet make the process unhealthy, such as a runtime that missed one call. It counts
-   * only for requests of this check by name, because supervisors restart the process by the combined result.
+   * Returns a problem that does not yet make the process unhealthy, such as a runtime that missed one call. Only
+   * requests for this single check report the problem, because supervisors restart the process by the combined result.
    */
   early?(): string | undefined;
 }
 
 /** The parameters of a `/healthz` request. */
 export interface HealthzQuery {
-  /** Only this check. */
+  /** Name of the only check that is requested. If absent, all checks are requested. */
   readonly check?: string;
-  /** Whether to list all checks even if all pass. They are always listed if one fails. */
+  /** Whether to list all checks even if all of them pass. If a check fails, all checks are listed anyway. */
   readonly verbose: boolean;
-  /** Checks to ignore. */
+  /** Names of checks to ignore. */
   readonly exclude: readonly string[];
 }
 
 /** The check that passes whenever the server responds. */
 export const pingCheck: HealthCheck = { name: 'ping', check: () => undefined };
 
-/** The check that always passes, because log lines are written immediately. Upstream checks its log flusher. */
+/**
+ * The check of the log, which always passes, because log lines are written immediately. Upstream checks its log
+ * flusher.
+ */
 export const logCheck: HealthCheck = { name: 'log', check: () => undefined };
 
 /**

@@ -1,4 +1,6 @@
-/** Returns whether a client prefers plain text to JSON, by its `Accept` header. Default: JSON. */
+/**
+ * Returns whether a client prefers plain text to JSON, by its `Accept` header. A client without a preference gets JSON.
+ */
 export function prefersText(accept: string | undefined): boolean {
   const weights = new Map<string, number>();
   for (const part of (accept ?? '').split(',')) {

@@ -18,13 +18,13 @@ export interface Exchange {
   /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
   /**
-   * Marks the connection as one of an authorized client, so that it does not count against the limit of untrusted
-   * connections.
+   * Marks the connection as one of an authorized client, so that the connection does not count against the limit of
+   * connections without an authorized request.
    */
   trust(): void;
-  /** Exempts the answer from the deadline. */
+  /** Removes the deadline for making the answer, for requests that may take long. */
   takeTime(): void;
-  /** Reads the whole body. Resolves to `undefined` if it is longer than `limitBytes`. */
+  /** Reads the whole body. Resolves to `undefined` if the body is longer than `limitBytes`. */
   body(limitBytes: number): Promise<Buffer | undefined>;
 }
 
@@ -32,7 +32,7 @@ export interface Exchange {
 export interface StreamedReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Read only as fast as the client receives it. */
+  /** The body. The server reads the stream only as fast as the client receives the data. */
   readonly stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 }
 
@@ -40,9 +40,9 @@ export type Answer = Reply | BytesReply | StreamedReply;
 
 /** A request that asks for a protocol upgrade. */
 export interface UpgradeRequest extends Exchange {
-  /** Names and values in turn; repeated headers are kept. */
+  /** Names and values of the headers in turn. Repeated headers are not merged. */
   readonly rawHeaders: readonly string[];
-  /** The connection. Only the request's head and {@link rest} have been read from it. */
+  /** The connection below HTTP. The server has read only the request's head and {@link rest} from the connection. */
   readonly connection: Duplex;
   readonly rest: Buffer;
 }

@@ -1,15 +1,21 @@
 /**
- * Follows the frames of one direction of a stream, and knows which closing frame may be sent when the stream is cut
- * off.
+ * Follows the frames of one direction of a stream. Provides the closing frame that may be sent when the server cuts the
+ * stream off.
  */
 export interface LastWord {
   /** Processes a chunk of the stream. */
   see(chunk: Uint8Array): void;
-  /** The closing frame that may be sent now. `undefined` within a frame, or after a closing frame was seen. */
+  /**
+   * The closing frame that may be sent now. `undefined` in the middle of a frame, or if the stream already contained a
+   * closing frame.
+   */
   readonly word: Uint8Array | undefined;
 }
 
-/** Returns the follower for the protocol of an upgraded connection, or `undefined` for other protocols. */
+/**
+ * Returns a follower for the protocol of an upgraded connection, or `undefined` for protocols without a known closing
+ * frame.
+ */
 export function lastWordOf(protocol: string | undefined): LastWord | undefined {
   switch (protocol?.toLowerCase()) {
     case 'websocket':
@@ -21,7 +27,7 @@ export function lastWordOf(protocol: string | undefined): LastWord | undefined {
   }
 }
 
-/** Follows frames, each a header that contains the payload's length, and the payload. */
+/** Follows a protocol whose frames consist of a header, which contains the payload's length, and the payload. */
 abstract class Frames implements LastWord {
   #head: number[] = [];
   #payloadLeft = 0;
@@ -76,7 +82,7 @@ class WebSocketLastWord extends Frames {
 
 const [SPDY_HEAD_BYTES, SYN_REPLY, GOAWAY] = [8, 2, 7];
 
-/** SPDY/3.1: `GOAWAY` with the newest stream on which the peer got a reply. */
+/** Follows SPDY/3.1. The closing frame is a `GOAWAY` that names the newest stream on which the peer got a reply. */
 class SpdyLastWord extends Frames {
   #newestStream = 0;
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** Reads a body to its end. Returns `undefined` and stops reading if it is longer than `limitBytes`. */
+/** Reads a request body to its end. Stops reading and returns `undefined` if the body is longer than `limitBytes`. */
 export async function readBody(body: Readable, limitBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;

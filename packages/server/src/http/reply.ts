@@ -12,13 +12,13 @@ export interface BytesReply {
   readonly bytes: Uint8Array;
 }
 
-/** Creates a plain-text reply whose type browsers must not guess. */
+/** Creates a plain-text reply. The header `nosniff` keeps browsers from guessing another content type. */
 export function text(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Reply {
   const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
   return { status, headers: { ...plain, ...headers }, body };
 }
 
-/** Returns the reply to a failed request. Clients do not get the error's text. */
+/** Returns the reply to a failed request. The reply does not contain the error's text. */
 export function internalError(): Reply {
   return text(500, 'Internal Server Error\n');
 }

@@ -1,8 +1,11 @@
-/** The parsed target of a request. It is parsed once, so that authorization and routing use the same path. */
+/** The parsed target of a request. The target is parsed once, so that authorization and routing use the same path. */
 export interface RequestPath {
-  /** The path decoded once, as authorization uses it. If decoding fails, the path as received. */
+  /** The path with percent escapes decoded once, as authorization uses it. If decoding fails, the path as received. */
   readonly path: string;
-  /** The decoded segments between slashes, without an empty last one. `undefined` if the path must not be served. */
+  /**
+   * The decoded segments between slashes, without the empty segment after a trailing slash. `undefined` if the path
+   * must not be served.
+   */
   readonly segments: readonly string[] | undefined;
   readonly query: URLSearchParams;
 }
@@ -10,8 +13,8 @@ export interface RequestPath {
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i;
 
 /**
- * Parses a request's target. A path that cleaning would change (`..`, `.`, doubled slashes, an encoded slash or NUL) or
- * that is invalid has no segments and is not served (W3).
+ * Parses a request's target. A path that cleaning would change (`..`, `.`, doubled slashes, an encoded slash or NUL)
+ * gets no `segments` and is not served (W3). The same holds for an invalid path.
  */
 export function parseRequestPath(target: string): RequestPath {
   const { path: raw, query } = splitTarget(target);

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { type Reply, text } from './reply.ts';
 
 /**
- * Returns the rejection of a request whose framing is ambiguous, before other code reads the request: a version other
- * than HTTP/1.0 and HTTP/1.1 in HTTP/1 framing (505), or more than one `Host` (400). Node.js accepts both. Go's server
- * rejects both with the same status (`net/http/server.go: readRequest`). Returns `undefined` for other requests.
+ * Returns the rejection of an HTTP/1 request whose framing is ambiguous, or `undefined`. A version other than HTTP/1.0
+ * and HTTP/1.1 gets 505; more than one `Host` header gets 400. Node.js accepts both faults. Go's server rejects both
+ * with the same status (`net/http/server.go: readRequest`).
  */
 export function requestProblem({
   httpVersion,
@@ -16,7 +16,10 @@ export function requestProblem({
   return hosts.length > 1 ? refusal(400, 'too many Host headers') : undefined;
 }
 
-/** Data after an ambiguous request cannot be trusted, so the connection is closed. */
+/**
+ * Creates the rejection of an ambiguous request. The connection is closed, because data after such a request cannot be
+ * trusted.
+ */
 function refusal(status: number, problem: string): Reply {
   return text(status, `${problem}\n`, { Connection: 'close' });
 }

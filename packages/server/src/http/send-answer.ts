@@ -7,7 +7,7 @@ import { type BytesReply, internalError, type Reply, text } from './reply.ts';
 import { sendStream } from './send-stream.ts';
 import { expectSendable } from './sendable.ts';
 
-/** The deadline for making an answer. */
+/** A limit on the time for making an answer. */
 export class AnswerDeadline {
   readonly #ms: number;
   readonly #link: LinkedAbort;
@@ -24,14 +24,14 @@ export class AnswerDeadline {
     });
   }
 
-  /** Removes the deadline. */
+  /** Cancels the deadline. */
   lift(): void {
     this.#timer.cancel();
   }
 
   /**
-   * Waits for an answer. Returns a 504 if the answer is late, or a 500 if it fails or is invalid; the error is passed
-   * to `onFailure`.
+   * Waits for an answer. Returns a 504 if the answer is late. Returns a 500 if making the answer fails or the answer is
+   * invalid; then the error is passed to `onFailure`.
    */
   async hold(making: Promise<Answer>, onFailure: (err: unknown) => void): Promise<Answer> {
     try {
@@ -75,7 +75,7 @@ export async function sendAnswer(
   { clock, answerMs, stallMs, closing }: Sending,
 ): Promise<void> {
   const isHttp1 = request.httpVersionMajor === 1;
-  // An unread request body is not read to its end; the connection closes instead.
+  // A request body that was not read is left unread; the connection is closed instead.
   const hasBody = !request.complete && !request.readableEnded;
   const connection = isHttp1 && (closing || hasBody) ? { Connection: 'close' } : {};
   if (closing && 'stream' in response) response.stream.session?.close();
@@ -110,7 +110,10 @@ function writeHead(
   else response.writeHead(status, headers);
 }
 
-/** Encodes a reply for a connection that left HTTP handling (an upgrade). The connection is closed after it. */
+/**
+ * Encodes a reply for a connection that left HTTP handling (an upgrade). The reply tells the client that the connection
+ * is closed afterwards.
+ */
 export function rawReply(reply: Reply | BytesReply): Buffer {
   const { status, headers } = reply;
   const body = 'bytes' in reply ? reply.bytes : Buffer.from(reply.body);

@@ -6,7 +6,7 @@ import { isFinished, isGone } from './response-state.ts';
 
 interface Sending {
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** How long the client may receive nothing of the buffered data, in milliseconds. */
+  /** How long the client may take without receiving any of the buffered data, in milliseconds. */
   readonly stallMs: number;
 }
 

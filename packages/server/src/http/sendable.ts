@@ -13,7 +13,7 @@ export function expectSendable<T extends Answer>(answer: T): T {
 
 /**
  * Returns why an answer cannot be sent over any version of HTTP: the status is not in 200 to 599, a header is invalid,
- * or the body is missing. Returns `undefined` if it can be sent.
+ * or the body is missing. Returns `undefined` if the answer can be sent.
  */
 function answerProblem(answer: Answer): string | undefined {
   const { status, headers } = answer;

@@ -1,7 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { protocolsWithoutToken } from '../access/bearer-token.ts';
 
-/** Headers that are not forwarded: credentials (W4), and those that describe the client's own connection. */
+/**
+ * Headers that are not forwarded to the runtime: credentials (W4), and headers that describe the client's own
+ * connection.
+ */
 const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'authorization',
   'content-length',
@@ -13,7 +16,7 @@ const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'x-forwarded-for',
 ]);
 
-/** Headers of a WebSocket handshake that must not be in a SPDY handshake. */
+/** Headers of a WebSocket handshake that are left out of the SPDY handshake with the runtime. */
 const WEB_SOCKET_HEADERS: ReadonlySet<string> = new Set([
   'sec-websocket-extensions',
   'sec-websocket-key',
@@ -63,7 +66,7 @@ export function tunnelHeaders(handedOn: readonly string[], protocols: readonly s
   return [...headers, 'Upgrade', SPDY, ...protocols.flatMap((protocol) => [PROTOCOL_HEADER, protocol])];
 }
 
-/** Returns the headers of a SPDY request to the runtime without a client's headers. */
+/** Returns the headers of a SPDY request to the runtime for which no client headers are forwarded. */
 export function spdyHeaders(host: string, protocols: readonly string[]): readonly string[] {
   return tunnelHeaders(['Host', host, 'Connection', 'Upgrade', 'Content-Length', '0'], protocols);
 }

@@ -8,9 +8,9 @@ import type { ListenAddress } from './http-listener.ts';
 const NO_IPV6: ReadonlySet<unknown> = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL', 'EPROTONOSUPPORT']);
 
 /**
- * Returns the addresses to try for a configured one, the preferred one first. `0.0.0.0` means all addresses of both
- * families, because Go's `net.Listen` opens a dual-stack socket for it. Otherwise the API server could not reach the
- * kubelet in a cluster with IPv6 node addresses. The second address is for machines without IPv6.
+ * Returns the addresses to try for a configured address, the preferred one first. `0.0.0.0` means all addresses of both
+ * families, as in Go, whose `net.Listen` opens a dual-stack socket for it. Otherwise the API server could not reach the
+ * kubelet in a cluster with IPv6 node addresses. The second address is used on machines without IPv6.
  */
 export function bindAddresses(address: string): readonly string[] {
   return address === '0.0.0.0' ? ['::', '0.0.0.0'] : [address];

@@ -1,7 +1,7 @@
 import type { Clock } from '@node-agent/async';
 import type { ConnectionLedger } from './connection-ledger.ts';
 
-/** Closes a server. Streams get `closingMs` to end; connections that are left are destroyed then. */
+/** Closes a server. Streams get `closingMs` to end; then all remaining connections are destroyed. */
 export async function closeServer(
   server: { close(closed: () => void): unknown },
   ledger: Pick<ConnectionLedger, 'end' | 'destroy'>,

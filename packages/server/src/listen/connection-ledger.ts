@@ -2,7 +2,10 @@
 export interface ConnectionEnds {
   /** Closes the connection immediately. */
   destroy(): void;
-  /** Closes the connection when its requests are done, or immediately if the protocol does not show when they are. */
+  /**
+   * Closes the connection when no request is in progress, or immediately if the protocol does not show whether a
+   * request is.
+   */
   close?(): void;
 }
 
@@ -11,20 +14,26 @@ interface Connection {
   /** The number of requests in progress. */
   busy: number;
   /**
-   * The bytes that the server holds for requests of a stranger (a connection without an authorized request): incomplete
-   * heads, and heads of unanswered requests.
+   * Approximate memory that the server holds for the requests of a stranger (a connection without an authorized
+   * request): incomplete heads, and heads of unanswered requests.
    */
   headBytes: number;
-  /** The bytes copied to assemble those heads: each piece of a head copies the pieces before it. */
+  /**
+   * The total number of bytes copied to assemble request heads: each received piece of a head copies all pieces before
+   * it.
+   */
   copiedBytes: number;
 }
 
 /**
- * The approximate memory of a request in addition to its head: a stranger may send the next request before the last is
- * answered.
+ * The approximate memory of a request in addition to its head. This memory is counted too, because a stranger may send
+ * the next request before the last is answered.
  */
 const REQUEST_BYTES = 4096;
-/** A head of 1 MiB in pieces of 4 KiB is copied 128 times. */
+/**
+ * Limit of the bytes copied for one stranger's request heads. A head of 1 MiB in pieces of 4 KiB is copied 128 times,
+ * which is half of the limit.
+ */
 const MAX_COPIED_BYTES = 256 * 1024 * 1024;
 
 /**
@@ -56,7 +65,11 @@ export class ConnectionLedger {
     return this.#strangers.size;
   }
 
-  /** @param key identifies the connection by the addresses of both ends */
+  /**
+   * Adds a new connection, whose client counts as a stranger. If there are too many strangers, the oldest stranger's
+   * connection is closed.
+   * @param key identifies the connection by the addresses of both ends
+   */
   opened(key: string, ends: ConnectionEnds): void {
     this.#connections.set(key, { ends, busy: 0, headBytes: 0, copiedBytes: 0 });
     this.#strangers.add(key);
@@ -66,8 +79,9 @@ export class ConnectionLedger {
 
   /**
    * Counts a piece of a request head from a stranger. A stranger's connection is closed if assembling its head takes
-   * too much copying. If strangers together hold too much, the stranger that holds most is closed: in a flood, heads of
-   * ordinary length are never the longest. Nothing is counted for trusted connections.
+   * too much copying. If all strangers together hold too much memory, the stranger that holds most is closed. In a
+   * flood of long heads, that is never a client with heads of ordinary length. Nothing is counted for trusted
+   * connections.
    */
   receivedPiece(key: string, bytes: number): void {
     const connection = this.#hold(key, bytes);
@@ -116,7 +130,7 @@ export class ConnectionLedger {
     };
   }
 
-  /** Closes idle connections now, and the others when their requests are done. */
+  /** Closes idle connections now, and each other connection when its requests are done. */
   end(): void {
     this.#isEnding = true;
     for (const connection of this.#connections.values()) endWhenIdle(connection);

@@ -13,16 +13,18 @@ import { AnswerDeadline, rawReply, sendAnswer } from '../http/send-answer.ts';
 import { expectSendable } from '../http/sendable.ts';
 import type { ConnectionLedger } from './connection-ledger.ts';
 
-/** The client at the other end of a connection. */
+/** The client of a connection. */
 export interface Peer extends Pick<Exchange, 'certificate' | 'remoteAddress'> {
-  /** Identifies the connection in the ledger. */
+  /** The key that identifies the connection in the `ConnectionLedger`. */
   readonly key: string;
 }
 
 type AnyRequest = IncomingMessage | Http2ServerRequest;
 type AnyResponse = ServerResponse | Http2ServerResponse;
 
-/** The part of an HTTP server that {@link ExchangeService} uses; `node:http` and `node:http2` have it. */
+/**
+ * The part of an HTTP server that {@link ExchangeService} uses; servers of `node:http` and `node:http2` implement it.
+ */
 interface RequestSource {
   on(event: 'request' | 'checkContinue', listener: (request: AnyRequest, response: AnyResponse) => void): unknown;
   on(event: 'upgrade', listener: (request: IncomingMessage, socket: Socket, rest: Buffer) => void): unknown;
@@ -35,7 +37,7 @@ interface ExchangeServiceComponents {
   readonly ledger: ConnectionLedger;
   /** Returns the client of a request; `undefined` if its connection is already closed. */
   peerOf(request: AnyRequest): Peer | undefined;
-  /** Returns a path as it may be logged. Default: the path as received. */
+  /** Returns the part of a path that may be logged. Default: the path as received. */
   readonly shownPath?: ((path: string) => string) | undefined;
 }
 
@@ -49,11 +51,14 @@ interface ExchangeLimits {
   readonly closingMs: number;
 }
 
-/** Carries the requests of an HTTP server to handlers, and their answers back. */
+/** Passes the requests of an HTTP server to handlers, and sends the handlers' answers. */
 export class ExchangeService {
   readonly #components: ExchangeServiceComponents;
   readonly #limits: ExchangeLimits;
-  /** The requests in progress. One listener on the server's signal aborts all of them. */
+  /**
+   * The requests in progress. They are kept here so that {@link abort} can abort all of them without one signal
+   * listener per request.
+   */
   readonly #underWay = new Set<LinkedAbort>();
 
   constructor(components: ExchangeServiceComponents, limits: ExchangeLimits) {
@@ -64,8 +69,8 @@ export class ExchangeService {
   /** Passes all requests of a server to `handlers`. @param ending aborted when the server stops */
   listen(server: RequestSource, handlers: ExchangeHandlers, ending: AbortSignal): void {
     server.on('request', (request, response) => {
-      // Lets a stream reset that arrived with its request be processed first, so that the request is not authenticated
-      // needlessly.
+      // An HTTP/2 stream may be reset in the same packet as its request. `setImmediate` lets that reset be processed
+      // first, so that the request is not authenticated needlessly.
       if ('stream' in response) setImmediate(() => void this.#serve(request, response, handlers, ending));
       else void this.#serve(request, response, handlers, ending);
     });
@@ -100,7 +105,7 @@ export class ExchangeService {
       return;
     }
     using _busy = ledger.begin(peer.key, 'stream' in request ? headBytes(request.rawHeaders) : 0);
-    // Connection errors are handled by the event `close`.
+    // The event `close`, which follows every connection error, is handled instead.
     response.on('error', () => {});
     response.once('close', () => link.abort(new ServerError('Ended', 'the client disconnected')));
     const { answerMs, stallMs } = this.#limits;
@@ -142,7 +147,8 @@ export class ExchangeService {
     socket.once('close', onClose);
     const { clock, logger, ledger } = this.#components;
     const peer = this.#components.peerOf(request);
-    // The response of an earlier, pipelined request would be written into the upgraded stream.
+    // On a connection with pipelined requests, the response of an earlier request would be written into the upgraded
+    // stream.
     if (peer === undefined || ledger.isBusy(peer.key)) {
       socket.destroy();
       return;
@@ -174,7 +180,7 @@ export class ExchangeService {
     socket.resume();
   }
 
-  /** Counts a request as in progress until the returned value is disposed. */
+  /** Registers a request as in progress until the returned value is disposed. */
   #begin(ending: AbortSignal): Disposable & { readonly link: LinkedAbort } {
     const link = linkAbort();
     if (ending.aborted) link.abort(ending.reason);

@@ -13,11 +13,14 @@ import { bind } from './bind.ts';
 export interface ListenAddress {
   /** An IP address of this machine. `127.0.0.1`: only local clients; `0.0.0.0`: all IPv4 and IPv6 addresses. */
   readonly address: string;
-  /** 0: any free port. */
+  /** The TCP port. 0 selects any free port. */
   readonly port: number;
 }
 
-/** @param port the default if absent @throws ServerError `InvalidOptions` if the port is invalid */
+/**
+ * Checks a port number. @param port the port; if absent, the default port is used, which is valid @throws ServerError
+ * `InvalidOptions` if the port is invalid
+ */
 export function checkPort(port: number = 0): void {
   checkNumberOptions({ port }, { port: 'port' });
 }
@@ -35,9 +38,9 @@ const MAX_CONNECTIONS = 256;
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /**
- * An HTTP/1.1 server around one function. Request bodies are not read: a connection that sends one is closed after the
- * answer. Slow and idle connections and those beyond the limit are closed. A handler that throws or returns an invalid
- * answer leads to a 500, a late one to a 504.
+ * An HTTP/1.1 server whose requests are answered by one function. Request bodies are not read: a connection on which a
+ * client sends a body is closed after the answer. Slow and idle connections and those beyond the limit are closed. A
+ * handler that throws or returns an invalid answer leads to a 500, a late one to a 504.
  */
 export class HttpListener {
   readonly #components: { readonly clock: Clock; readonly logger: Logger };
@@ -66,7 +69,7 @@ export class HttpListener {
     );
     boundConnections(server);
     await bind(server, listen);
-    // Later errors, such as a failed accept, concern single connections and not the server.
+    // A later error, such as a failed accept, concerns a single connection and not the whole server.
     server.on('error', (err) => this.#components.logger.warn({ err, port: listen.port }, 'HTTP server had an error'));
     const got = server.address();
     if (got !== null && typeof got === 'object') onListening({ address: got.address, port: got.port });
@@ -95,7 +98,7 @@ export class HttpListener {
     } catch (err) {
       const late = controller.signal.aborted;
       if (!late) logger.error({ err, method, url }, 'HTTP request failed');
-      // Any client can reach this port, so the error's text is only logged.
+      // The error's text is only logged, because any client can reach this port.
       reply = late ? text(504, `${errorText(controller.signal.reason)}\n`) : internalError();
     } finally {
       timer.cancel();
@@ -119,7 +122,7 @@ export class HttpListener {
  * connections and keeps no client out.
  */
 function boundConnections(server: Server): void {
-  /** In order of arrival. */
+  /** Open connections in the order of their arrival. */
   const open = new Set<Socket>();
   server.on('connection', (socket) => {
     open.add(socket);

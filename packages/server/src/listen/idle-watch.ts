@@ -7,7 +7,7 @@ export interface IdleLimits {
   readonly lingerMs: number;
 }
 
-/** Ends a stream on which no data was received for too long. */
+/** Calls `onIdle` when no data was received on a stream for too long. */
 export class IdleWatch {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly #limits: IdleLimits;
@@ -29,7 +29,7 @@ export class IdleWatch {
     this.#lastMs = this.#clock.monotonic();
   }
 
-  /** Records that one end has ended; the shorter limit applies from now on. */
+  /** Records that one end has ended. The shorter limit `lingerMs` applies from now on. */
   linger(): void {
     this.#isEnding = true;
     this.heard();

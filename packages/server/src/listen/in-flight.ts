@@ -1,4 +1,4 @@
-/** Limits the concurrent requests of each client, so that no client uses up all capacity. */
+/** Limits the concurrent requests of each client, so that no client can use up the capacity of the server. */
 export class InFlightLimit {
   readonly #limit: number;
   readonly #underWay = new Map<string, number>();

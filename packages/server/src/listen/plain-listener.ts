@@ -21,13 +21,16 @@ const MAX_CONNECTIONS = 256;
 /** The options of {@link PlainListener}. */
 interface PlainListenerOptions {
   readonly maxHeaderBytes: number;
-  /** The maximum number of connections without an authorized request; beyond it, the oldest of them is closed. */
+  /**
+   * The maximum number of connections that have not yet sent an authorized request. Beyond the limit, the oldest of
+   * these connections is closed.
+   */
   readonly maxStrangers: number;
   /** How long the client of a streamed answer may receive nothing, in milliseconds. */
   readonly stallMs: number;
-  /** The address of all clients in logs. */
+  /** The name that stands for the address of every client in logs. */
   readonly remoteAddress: string;
-  /** Returns a path as it may be logged. Default: the path as received. */
+  /** Returns the part of a path that may be logged. Default: the path as received. */
   readonly shownPath?: (path: string) => string;
 }
 

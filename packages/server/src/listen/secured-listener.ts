@@ -18,9 +18,9 @@ import { trackConnections } from './track-connections.ts';
 
 /** A serving certificate that may be replaced. The managers of `@node-agent/certificates` implement it. */
 export interface ServingCertificate {
-  /** PEM. `undefined` while there is no certificate; handshakes fail then. */
+  /** Certificate and key in PEM. `undefined` while there is no certificate; then TLS handshakes fail. */
   readonly current: { readonly cert: string; readonly key: string } | undefined;
-  /** @returns a function that removes the listener */
+  /** Calls `listener` whenever the certificate changes. @returns a function that removes the listener */
   onChange(listener: () => void): () => void;
 }
 
@@ -35,11 +35,11 @@ export interface SecuredListenerComponents {
 
 /** Limits on clients. The defaults suit a node. */
 export interface ServerLimits {
-  /** The maximum number of connections. Default: 4096. Further connections are refused. */
+  /** The maximum number of connections. Default: 4096. Beyond the limit, new connections are refused. */
   readonly maxConnections?: number;
   /**
-   * The maximum number of connections that have not yet sent an authorized request. Default: 512. Beyond it, the oldest
-   * is closed.
+   * The maximum number of connections that have not yet sent an authorized request. Default: 512. Beyond the limit, the
+   * oldest of these connections is closed.
    */
   readonly maxStrangers?: number;
   /**
@@ -63,20 +63,26 @@ const IDLE_MS = 90_000;
 /** How long streams have to end when the server stops, in milliseconds. */
 const CLOSING_MS = 3000;
 /**
- * How long a connection may be silent before the kernel probes it, in milliseconds. A client that vanished is detected
- * 10 s later, 150 s in all, as with Go's server. Without a probe, a server with nothing to send, as on a followed log,
- * would never notice.
+ * How long a connection may be silent before the kernel probes whether the client is still there, in milliseconds. A
+ * client that vanished is detected 10 s after the first probe, 150 s in all, as with Go's server. Without a probe, a
+ * server with nothing to send (as on a followed log) would never notice that the client vanished.
  */
 const KEEP_ALIVE_MS = 140_000;
-/** The limit per stream. All streams of a connection may use it at the same time. */
+/**
+ * The limit of the headers of one HTTP/2 stream, in bytes. All streams of a connection may use the limit at the same
+ * time.
+ */
 const MAX_HTTP2_HEADER_BYTES = 64 * 1024;
 /** The limit of the request heads of all strangers together, in bytes. */
 const MAX_STRANGERS_HEAD_BYTES = 32 * 1024 * 1024;
 /** Maximum number of open streams of one HTTP/2 connection, as in Go's server. */
 const MAX_CONCURRENT_STREAMS = 250;
-/** Equals the stream limit, so that a client may cancel all its streams without being treated as an attacker. */
+/**
+ * How many streams of an HTTP/2 connection a client may reset at once. A client may thus cancel all its open streams
+ * without being disconnected.
+ */
 const STREAM_RESET_BURST = MAX_CONCURRENT_STREAMS;
-/** How many more streams a client may reset per second. */
+/** How many further streams of an HTTP/2 connection a client may reset per second. */
 const STREAM_RESET_RATE = 50;
 
 /**
@@ -144,7 +150,7 @@ export class SecuredListener {
     const unlink = [certificate.onChange(() => this.#renew(server)), authorities?.onChange(() => this.#renew(server))];
     try {
       await bind(server, listen);
-      // Later errors, such as a failed accept, concern single connections and not the server.
+      // A later error, such as a failed accept, concerns a single connection and not the whole server.
       server.on('error', (err) =>
         this.#components.logger.warn({ err, port: listen.port }, 'HTTPS server had an error'),
       );

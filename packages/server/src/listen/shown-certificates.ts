@@ -6,7 +6,7 @@ import { type ClientCertificate, clientCertificate } from '../access/client-cert
 import { certificatesIn } from '../access/pem-certificates.ts';
 import { isPathForGo, trustedPath } from '../access/trusted-path.ts';
 
-/** Client certificates from the handshakes, parsed once per connection. */
+/** Client certificates from TLS handshakes. Each certificate is parsed once per connection. */
 export class ShownCertificates {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #authorities: Pick<ClientAuthorities, 'pem' | 'fingerprints'> | undefined;
@@ -34,7 +34,10 @@ export class ShownCertificates {
     return certificate;
   }
 
-  /** Returns OpenSSL's result, unless there is a path to an authority that OpenSSL did not try. */
+  /**
+   * Returns the client certificate with the verdict that Go would reach. OpenSSL's verdict is corrected in two cases:
+   * OpenSSL did not try a valid path to an authority, or OpenSSL accepted a path that Go rejects.
+   */
   #judged(
     peer: DetailedPeerCertificate,
     problem: string | undefined,
@@ -65,7 +68,7 @@ export class ShownCertificates {
 /** Returns the client's certificate and the issuers that TLS linked to it by name. */
 function certificatesOf(peer: DetailedPeerCertificate): readonly X509Certificate[] {
   const seen = new Set<DetailedPeerCertificate>();
-  // A self-signed certificate is its own issuer.
+  // The loop stops at a self-signed certificate, which is its own issuer.
   for (
     let next: DetailedPeerCertificate | undefined = peer;
     next?.raw && !seen.has(next);

@@ -7,12 +7,12 @@ import { ServerError } from '../errors.ts';
 
 /** The size of `sun_path` on Linux, without its final NUL (unix(7)). */
 const MAX_PATH_BYTES = 107;
-/** Permissions of anyone but the owner. */
+/** Permission bits of the group and of all other users. */
 const OTHERS = 0o077;
 const DIRECTORY_MODE = 0o700;
 const SOCKET_MODE = 0o600;
 
-/** Returns why a path cannot be a unix socket, or `undefined`. */
+/** Returns why a path cannot be the path of a unix socket, or `undefined` if it can. */
 export function socketPathProblem(path: string): string | undefined {
   if (!isAbsolute(path) || path.includes('\0')) return 'must be an absolute path';
   if (path.endsWith('/')) return 'must name a file, not a directory';
@@ -20,10 +20,7 @@ export function socketPathProblem(path: string): string | undefined {
   return bytes > MAX_PATH_BYTES ? `must have at most ${MAX_PATH_BYTES} bytes, not ${bytes}` : undefined;
 }
 
-/**
- * Returns why a directory does not keep other users away from the sockets in it, or `undefined`.
- * @param uid the user of this process
- */
+/** Returns why a directory does not protect the sockets in it from other users, or `undefined` if it does. */
 export function privateDirectoryProblem(
   found: Pick<Stats, 'mode' | 'uid'> & { isDirectory(): boolean },
   uid: number,
@@ -66,8 +63,8 @@ export async function protectSocket(path: string): Promise<void> {
 const NOT_SERVED: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOENT']);
 
 /**
- * Returns whether a process listens on a socket. Only its own answer frees the path: a process whose queue of
- * connections is full (EAGAIN), or that this user may not reach (EACCES), still listens.
+ * Returns whether a process listens on a socket. A process whose queue of connections is full (EAGAIN), or that this
+ * user may not reach (EACCES), still listens.
  */
 function isServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {

@@ -8,7 +8,10 @@ import { prepareSocket, protectSocket } from './socket-file.ts';
 
 /** How long the client of a streamed answer may receive nothing, in milliseconds. */
 const STALL_MS = 14_400_000;
-/** Headers contain the commands of exec. */
+/**
+ * The maximum size of a request's headers, in bytes. The headers include the request target, which contains the
+ * commands of exec.
+ */
 const MAX_HEADER_BYTES = 1024 * 1024;
 
 /**

@@ -4,8 +4,8 @@ import { ServerError } from '../errors.ts';
 /** The TLS settings of a kubelet's configuration. */
 export interface TlsSettings {
   /**
-   * `tlsCipherSuites`: IANA names of TLS 1.2 suites. Default if empty: OpenSSL's. TLS 1.3 suites cannot be selected; if
-   * only those are named, TLS 1.3 becomes the minimum version.
+   * `tlsCipherSuites`: IANA names of TLS 1.2 suites. Default if empty: OpenSSL's. TLS 1.3 suites are always enabled; if
+   * only TLS 1.3 suites are named, TLS 1.3 becomes the minimum version.
    */
   readonly cipherSuites?: readonly string[];
   /** `tlsMinVersion`. Default if empty: `VersionTLS12`. */
@@ -83,10 +83,10 @@ export function tlsOptions({
     if (curve === undefined) throw invalid(`tlsCurvePreferences: key exchange ${number} is not supported`);
     return curve;
   });
-  // If only TLS 1.3 suites are named, older versions have no suite left, so TLS 1.3 is the minimum.
+  // If only TLS 1.3 suites are named, no suite is enabled for older versions, so TLS 1.3 becomes the minimum version.
   const version = cipherSuites.length > 0 && ciphers.length === 0 ? 'TLSv1.3' : least;
   const chosen = ciphers.length > 0 ? [...TLS13, ...ciphers].join(':') : undefined;
-  // OpenSSL allows the old versions only at its lowest security level.
+  // OpenSSL allows TLS 1.0 and 1.1 only at its lowest security level.
   const isOld = version === 'TLSv1' || version === 'TLSv1.1';
   return {
     minVersion: version,

@@ -30,7 +30,8 @@ export function trackConnections(
     ledger.opened(key, { destroy: () => socket.destroy() });
     socket.once('close', () => ledger.closed(key));
   });
-  // Runs before the HTTP/2 listener, which then overrides how the connection is closed.
+  // This listener must run before the HTTP/2 listener, whose `session` event later replaces how the connection is
+  // closed.
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     ledger.setEnds(keyOf(socket), { destroy: () => socket.destroy() });
     if (!socket.authorized) clearHandshakeErrors(socket);
@@ -38,8 +39,8 @@ export function trackConnections(
   });
   countHeads(server, ledger);
   server.on('session', (session) => {
-    // Only `close` is replaced: `destroy` must still work on a session that sent GOAWAY while its client stays
-    // connected.
+    // Only `close` is replaced for HTTP/2. `destroy` must still work on a session that sent GOAWAY while its client
+    // stays connected.
     ledger.setEnds(keyOf(session.socket), { close: () => session.close() });
     limitSession(session, clock, limits);
   });
@@ -57,7 +58,8 @@ function countHeads(server: Http2SecureServer, ledger: ConnectionLedger): void {
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol === 'h2') return;
     const key = keyOf(socket);
-    // A stranger may send the next request before the last one is answered. Bodies of strangers are not read.
+    // The heads of further requests are counted too, because a stranger may send them before the first is answered.
+    // Bodies of strangers are not read.
     const count = (chunk: Buffer): void => ledger.receivedPiece(key, chunk.length);
     counters.set(socket, count);
     socket.on('data', count);
@@ -83,7 +85,7 @@ function limitSession(
   clock: Pick<Clock, 'setTimer'>,
   { idleMs, lingerMs }: SessionLimits,
 ): void {
-  // The socket must be read now: a destroyed session no longer returns it.
+  // The socket must be read now, because a destroyed session no longer returns its socket.
   const { socket } = session;
   const destroy = socket.destroy.bind(socket);
   let streams = 0;
@@ -102,21 +104,20 @@ function limitSession(
     });
   });
   session.setTimeout(idleMs);
-  // Listens to every timeout, because the first may come while a stream is silent.
+  // Listens to every timeout and not only to the first, which may come while a stream is open but silent.
   session.on('timeout', () => {
     if (streams > 0) return;
     session.close();
     expectEnd();
   });
-  // Node.js has closed the session before this event.
+  // When Node.js emits this event, it has already closed the session.
   session.on('goaway', expectEnd);
 }
 
 /**
- * Clears OpenSSL's error queue. If the verification of a client certificate failed, the handshake continues, because
- * access control decides later. The error stays in the queue, and the next read of the connection reports it as its own
- * error, which breaks the connection. Parsing a certificate clears the queue; Node.js has no other function that clears
- * it.
+ * Clears OpenSSL's error queue after a client certificate failed verification. The handshake continues in that case,
+ * because access control decides later. But the error stays in the queue, and the next read of the connection would
+ * report it and break the connection. Parsing a certificate clears the queue; Node.js has no other function that does.
  */
 function clearHandshakeErrors(socket: TLSSocket): void {
   const { raw } = socket.getPeerCertificate();

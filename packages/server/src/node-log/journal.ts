@@ -4,7 +4,8 @@ import { type NodeLogQueryOptions, timeMs } from './node-log-query.ts';
 export interface NodeJournal {
   /**
    * Runs `journalctl` with these arguments. Yields its output as fast as the reader consumes it, then returns the exit
-   * code, or `null` if it was killed by a signal. Aborting kills it, as does leaving the iteration.
+   * code, or `null` if `journalctl` was killed by a signal. Aborting `signal` or leaving the iteration kills
+   * `journalctl`.
    * @throws any error that prevents the start; the signal's reason
    */
   run(args: readonly string[], signal: AbortSignal): AsyncGenerator<Uint8Array, number | null, undefined>;

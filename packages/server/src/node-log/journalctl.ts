@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { NodeJournal } from './journal.ts';
 
-/** Returns the machine's `journalctl`. @param program another program to run */
+/**
+ * Returns a {@link NodeJournal} that runs the machine's `journalctl`.
+ * @param program another program to run instead
+ */
 export function journalctl(program = 'journalctl'): NodeJournal {
   return { run: (args, signal) => run(program, args, signal) };
 }
@@ -21,7 +24,7 @@ async function* run(
     const closed = once(child, 'close');
     closed.catch(() => {});
     await once(child, 'spawn');
-    // Errors on stderr are part of the output, in their place.
+    // Errors on stderr are part of the output, at the place where they occur.
     const both = new PassThrough();
     child.stdout.pipe(both, { end: false });
     child.stderr.pipe(both, { end: false });

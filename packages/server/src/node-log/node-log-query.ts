@@ -5,25 +5,25 @@ import { patternProblem } from './pattern-problem.ts';
 export interface NodeLogQuery {
   /** Names of systemd services, or of log files. */
   readonly services: readonly string[];
-  /** The requested file instead of services, relative to the log directory. */
+  /** A single requested file, relative to the log directory. If set, no services are requested. */
   readonly file?: string;
   readonly options: NodeLogQueryOptions;
 }
 
 export interface NodeLogQueryOptions {
-  /** RFC 3339. */
+  /** Time of the oldest requested entry, in RFC 3339. */
   readonly sinceTime?: string;
   readonly untilTime?: string;
   readonly tailLines?: number;
-  /** 0 is the current boot, -1 the previous one. */
+  /** The boot whose entries are requested: 0 is the current boot, -1 the previous one. */
   readonly boot?: number;
-  /** A regular expression that lines must match. */
+  /** A regular expression. Only lines that match are returned. */
   readonly pattern?: string;
 }
 
 /**
- * The parsed query, or the status and message of the rejection. `undefined` if there is no query: the path names a
- * file.
+ * The parsed query, or the status and message of the rejection. `undefined` if the request has no query, so that its
+ * path names a file.
  */
 export type ParsedNodeLogQuery =
   | { readonly query: NodeLogQuery }
@@ -33,7 +33,7 @@ export type ParsedNodeLogQuery =
 const MAX_SERVICES = 4;
 const MAX_SERVICE_BYTES = 256;
 const MAX_TAIL_LINES = 100_000;
-/** Other characters could be misinterpreted by `journalctl` or as a path. */
+/** Characters that a service name must not contain, because `journalctl` or the file system could misinterpret them. */
 const UNSAFE = /[^a-zA-Z\-_.:0-9@]/;
 const RFC3339 = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
@@ -108,7 +108,7 @@ function time(query: URLSearchParams, name: 'sinceTime' | 'untilTime', problems:
   const value = query.get(name) ?? '';
   if (value === '') return {};
   const [, date] = RFC3339.exec(value) ?? [];
-  // `Date.parse` would accept a day that the month does not have.
+  // `Date.parse` alone would accept a day that the month does not have, such as February 30.
   const isDay = date !== undefined && isCalendarDay(date);
   if (isDay) return { [name]: value };
   problems.push(invalid(name, value, 'invalid time format'));
@@ -130,7 +130,10 @@ function number(query: URLSearchParams, name: 'boot' | 'tailLines', problems: st
   return {};
 }
 
-/** Parses an RFC 3339 time. @param value an RFC 3339 time */
+/**
+ * Converts a time to milliseconds since the Unix epoch.
+ * @param value a valid RFC 3339 time
+ */
 export function timeMs(value: string): number {
   return Date.parse(value.replace(',', '.'));
 }

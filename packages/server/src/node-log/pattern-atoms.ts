@@ -58,7 +58,7 @@ function setEnd(text: string): string | undefined {
 }
 
 /**
- * Reads one character, escaped or not.
+ * Reads one character of a character class, escaped or not.
  * @param place the text to report if the character is missing
  */
 function letter(text: string, place: string): { readonly code: number; readonly rest: string } {
@@ -72,7 +72,7 @@ function escapedLetter(text: string): { readonly length: number; readonly letter
   if (next === '') throw new PatternError('trailing backslash at end of expression', '');
   const control = CONTROLS[next];
   if (control !== undefined) return { length: 2, letter: control };
-  // An escaped ASCII character other than letters and digits stands for itself.
+  // An escaped ASCII character other than letters and digits means the character itself.
   if (next <= '\x7f' && !/[A-Za-z0-9]/.test(next)) return { length: 2, letter: next };
   const [octal] = /^\\(?:0[0-7]{0,2}|[1-7][0-7]{1,2})/.exec(text) ?? [];
   if (octal !== undefined)
@@ -83,7 +83,7 @@ function escapedLetter(text: string): { readonly length: number; readonly letter
   throw new PatternError('invalid escape sequence', text.slice(0, 1) + wrongEscape(text.slice(1)));
 }
 
-/** Returns the part of an invalid escape that Go reports. */
+/** Returns the part of an invalid escape that Go's error message contains. */
 function wrongEscape(text: string): string {
   const [digits = ''] = /^x\{[0-9a-fA-F]*/.exec(text) ?? [];
   if (digits === '') {

@@ -6,7 +6,7 @@ export class PatternError extends Error {
   }
 }
 
-/** Returns the first character of a text, which may be two code units. */
+/** Returns the first character of a text, which may consist of two UTF-16 code units. */
 export function firstOf(text: string): string {
   const code = text.codePointAt(0);
   return code === undefined ? '' : String.fromCodePoint(code);

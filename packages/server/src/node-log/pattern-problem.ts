@@ -3,12 +3,13 @@ import { firstOf, PatternError } from './pattern-error.ts';
 
 const MAX_BYTES = 1000;
 
-/** The limit of the product of nested repeat counts. */
+/** The maximum product of nested repeat counts, as in Go. */
 const MAX_REPEATS = 1000;
 
 /**
- * Returns what is wrong with a pattern in the words of Go's `regexp/syntax` (RE2), or `undefined`. Patterns must have
- * RE2 syntax before they are passed to journalctl. Only the syntax is checked; names of Unicode classes are not.
+ * Returns what is wrong with a pattern, in the words of Go's `regexp/syntax` (RE2), or `undefined` if the pattern is
+ * valid. Patterns must have RE2 syntax before they are passed to journalctl. Only the syntax is checked; names of
+ * Unicode classes are not.
  */
 export function patternProblem(pattern: string): string | undefined {
   if (Buffer.byteLength(pattern) > MAX_BYTES) return 'error parsing regexp: expression too large';
@@ -21,11 +22,11 @@ export function patternProblem(pattern: string): string | undefined {
   }
 }
 
-/** An open group, or the whole pattern. */
+/** State of an open group of the pattern, or of the whole pattern. */
 interface Group {
-  /** How often the last part is repeated, as the product of its counts. 0: there is no part that may be repeated. */
+  /** How often the last part is repeated, as the product of its counts. 0 if there is no part that may be repeated. */
   last: number;
-  /** The maximum of the earlier parts. */
+  /** The maximum of `last` over the earlier parts. */
   most: number;
 }
 
@@ -79,7 +80,7 @@ class PatternReader {
     }
   }
 
-  /** Consumes a repeatable part up to `rest`. */
+  /** Consumes a part of the pattern that may be repeated. @param rest the text after the part */
   #take(rest: string): void {
     this.#rest = rest;
     this.#add(1);
@@ -91,8 +92,8 @@ class PatternReader {
   }
 
   /**
-   * Consumes the text between `\Q` and `\E` or the end. The last character of this text may be repeated; if the text is
-   * empty, the part before it.
+   * Consumes the text between `\Q` and `\E` or the end. A following repetition applies to the last character of this
+   * text, or to the part before an empty text.
    */
   #quoted(): void {
     const [, quoted = '', rest = ''] = /^\\Q([\s\S]*?)(?:\\E([\s\S]*))?$/.exec(this.#rest) ?? [];
@@ -135,8 +136,9 @@ class PatternReader {
   }
 
   /**
-   * Consumes `*`, `+`, `?`, `{2}`, `{2,}` or `{2,3}`, lazy or not. Braces around anything else are literals.
-   * @param previous the text at the previous repetition, if it directly precedes this one
+   * Consumes a repetition: `*`, `+`, `?`, `{2}`, `{2,}` or `{2,3}`, lazy or not. Other braces are literal characters.
+   * Returns whether the text starts with a repetition.
+   * @param previous the text at the previous repetition, if that repetition directly precedes this one
    */
   #repetition(previous: string | undefined): boolean {
     const text = this.#rest;
@@ -158,10 +160,13 @@ class PatternReader {
   }
 }
 
-/** Counts are integers without a leading zero. */
+/** The operators of a repetition. Counts are integers without a leading zero. */
 const REPETITION = /^(?:[*+?]|\{(0(?!\d)|[1-9]\d*)(,(0(?!\d)|[1-9]\d*)?)?\})/;
 
-/** Returns the factor of a repetition: 0 if the part never occurs, the minimum (at least 1) if there is no maximum. */
+/**
+ * Returns the factor by which a repetition multiplies the repeat count: 0 if the part never occurs, the minimum (at
+ * least 1) if there is no maximum.
+ */
 function repeats(operator: string, [least, comma, most]: readonly (string | undefined)[]): number {
   if (least === undefined) return 1;
   const min = Number(least);
@@ -173,7 +178,7 @@ function repeats(operator: string, [least, comma, most]: readonly (string | unde
 /** Returns the flags of a group up to the first invalid character. */
 function wrongFlag(text: string, flags: string): string {
   const rest = text.slice(flags.length);
-  // A dash without a flag is reported together with the next character.
+  // A dash without a following flag is reported together with the next character.
   const dash = rest.startsWith('-') && !flags.includes('-') ? 1 : 0;
   return flags + rest.slice(0, dash) + firstOf(rest.slice(dash));
 }

@@ -7,7 +7,10 @@ import type { NodeLogQuery } from './node-log-query.ts';
 export interface ServiceLogSources {
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly journal: NodeJournal;
-  /** Reads a file below the log directory. @throws ENOENT if it does not exist; EISDIR; ... */
+  /**
+   * Reads a file below the log directory. @throws ENOENT if the file does not exist; EISDIR; other errors of the file
+   * system
+   */
   readFile(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
@@ -45,7 +48,7 @@ export async function* serviceLogs(
   }
 }
 
-/** Returns all unit names of the journal as one text, or '' if the journal is unavailable. */
+/** Returns all unit names of the journal as one text, or an empty text if the journal is unavailable. */
 async function unitsOf(journal: NodeJournal, signal: AbortSignal): Promise<string> {
   try {
     const output = journal.run(UNITS_ARGS, signal);
@@ -77,7 +80,10 @@ async function* journalOf(
   }
 }
 
-/** Yields the first existing file of these names. */
+/**
+ * Yields the content of the first log file that exists for a service: `SERVICE`, `SERVICE.log` or
+ * `SERVICE/SERVICE.log`.
+ */
 async function* fileOf(
   { readFile }: ServiceLogSources,
   service: string,

@@ -1,9 +1,9 @@
 import type { Frame, Profile } from './profile.ts';
 
-/** A pending task as a stack of words: first the event that the task waits for, then its owner. */
+/** A pending task as a stack of names: first the event that the task waits for, then its owner. */
 export type TaskStack = readonly string[];
 
-/** Returns the pending tasks of a program as a profile, in place of Go's goroutines. */
+/** Returns the pending tasks of this program as a profile. The profile takes the place of Go's `goroutine` profile. */
 export function taskProfile(tasks: Iterable<TaskStack>, timeMs: number): Profile {
   const counts = new Map<string, { readonly stack: readonly Frame[]; count: number }>();
   for (const task of tasks) {

@@ -1,18 +1,21 @@
 import type { Frame, Profile, ValueType } from './profile.ts';
 import { ProtoWriter } from './proto-writer.ts';
 
-/** The mapping of all locations. It marks symbols as resolved, so that pprof looks up nothing in a binary. */
+/**
+ * ID of the only mapping, which all locations refer to. The mapping marks symbols as resolved, so that pprof looks up
+ * nothing in a binary.
+ */
 const MAPPING_ID = 1;
 const NANOSECONDS = 1e6;
 
 /**
  * Encodes a profile for `go tool pprof` (`profile.proto` of github.com/google/pprof), uncompressed. Field numbers are
- * those of that file.
+ * those of `profile.proto`.
  * @param program the name of the program, for the mapping
  */
 export function encodeProfile(profile: Profile, program: string): Uint8Array {
   const strings = new Table<string>((text) => text);
-  // The first string must be empty.
+  // The format requires that the first string is empty.
   strings.idOf('');
   const functions = new Table<Frame>(({ name, file, line }) => JSON.stringify([name, file, line]));
   const text = (value: string): number => strings.idOf(value) - 1;
@@ -65,7 +68,7 @@ export function encodeProfile(profile: Profile, program: string): Uint8Array {
   }
   out.packed(13, (profile.comments ?? []).map(text));
   out.number(14, text(profile.defaultType));
-  // Strings come last, when all of them are known.
+  // The strings are written last, when all strings are known.
   for (const [, value] of strings.entries()) out.text(6, value);
   return out.bytes();
 }

@@ -19,15 +19,18 @@ const HEAP_INTERVAL_BYTES = 512 * 1024;
 const TRACE_CATEGORIES = ['v8', 'node', 'node.perf', 'node.async_hooks'];
 const MAX_TRACE_BYTES = 64 * 2 ** 20;
 
-/** Profiles the main thread of this process with V8's sampling, through `node:inspector`. No port is opened. */
+/**
+ * Profiles the main thread of this process with V8's sampling profilers, through `node:inspector`. No debugging port is
+ * opened.
+ */
 export class InspectorProfiler implements Profiler {
   readonly #components: WithDefaults<InspectorProfilerComponents>;
   readonly #busy = new Set<string>();
   /** The session that samples the heap while it is open. */
   #heap: Session | undefined;
   /**
-   * Whether the heap should be sampled. Checked after connecting, so that a late session is not kept after `start` has
-   * ended.
+   * Whether the heap should be sampled. The field is read again after a session has connected, so that no session stays
+   * open after `start` has ended.
    */
   #samples = false;
   readonly #startOnce = new StartOnce('InspectorProfiler');
@@ -62,8 +65,8 @@ export class InspectorProfiler implements Profiler {
       await post(session, 'Profiler.setSamplingInterval', { interval: CPU_INTERVAL_MS * 1000 });
       const timeMs = this.#components.clock.now();
       await post(session, 'Profiler.start');
-      // Stops even if the result is unused: if the session is closed instead, V8 takes hardly any samples for the next
-      // profile.
+      // The profiler is stopped even if the result is not used. If the session were only closed, V8 would take hardly
+      // any samples for the next profile.
       const stop = () => post<{ profile: InspectorProfilerDomain.Profile }>(session, 'Profiler.stop');
       try {
         await sleep(this.#components.clock, durationMs, signal);
@@ -125,7 +128,10 @@ export class InspectorProfiler implements Profiler {
     });
   }
 
-  /** Runs one operation of a kind at a time. @param busy the message of the error for a second one */
+  /**
+   * Runs an operation, unless an operation of the same kind is in progress.
+   * @param busy the message of the error if one is in progress
+   */
   async #alone<T>(busy: string, use: (session: Session) => Promise<T>): Promise<T> {
     if (this.#busy.has(busy)) throw new ServerError('Busy', busy);
     this.#busy.add(busy);
@@ -150,7 +156,7 @@ export class InspectorProfiler implements Profiler {
   }
 }
 
-/** Loaded on demand, because most nodes are never profiled. */
+/** Opens an inspector session. The module is loaded on demand, because most nodes are never profiled. */
 async function connected(): Promise<Session> {
   const inspector = await import('node:inspector');
   const session = new inspector.Session();

@@ -17,7 +17,7 @@ import type { Profiler } from './profiler.ts';
 export interface PprofComponents {
   readonly clock?: Clock;
   readonly profiler: Profiler;
-  /** Returns the pending tasks, each a stack of words: what it waits for first. */
+  /** Returns the pending tasks, each as a stack of names that begins with the event that the task waits for. */
   tasks(): Iterable<TaskStack>;
   /** The program and its arguments. */
   readonly commandLine: readonly string[];
@@ -33,8 +33,8 @@ const UNKNOWN: Reply = text(404, 'Unknown profile\n', GO_PPROF);
 
 /**
  * Returns the handler of `/debug/pprof/` of a {@link SecuredServer}, compatible with Go's `net/http/pprof`: profiles in
- * pprof's format, gzipped, for `go tool pprof`. `goroutine` contains the pending tasks of the program; `allocs` the
- * allocations within `seconds` (default: 10); `trace` Chrome trace events in JSON.
+ * pprof's format, gzipped, for `go tool pprof`. The profile `goroutine` contains the pending tasks of the program.
+ * `allocs` contains the allocations within `seconds` (default: 10). `trace` contains Chrome trace events in JSON.
  */
 export function pprofEndpoints(given: PprofComponents): Endpoints {
   const node = withDefaults(given);
@@ -63,7 +63,7 @@ async function page(node: Node, name: string | undefined, call: Call): Promise<A
     case 'cmdline':
       return text(200, node.commandLine.join('\0'));
     case 'symbol':
-      // Profiles of this program contain all names.
+      // The profiles contain all symbol names, so that clients need no lookup.
       return text(200, 'num_symbols: 0\n');
     case 'profile': {
       const durationMs = lasting(query, CPU_SECONDS, call);
@@ -113,8 +113,8 @@ async function snapshot(node: Node, name: string, call: Call, take: () => Promis
 }
 
 /**
- * Returns the parameter `seconds` in milliseconds, `usual` if it is absent or invalid, or `undefined` if it is too
- * long.
+ * Returns the parameter `seconds` in milliseconds, or `usual` if the parameter is absent or invalid. Returns
+ * `undefined` if the duration is too long.
  */
 function lasting(query: URLSearchParams, usual: number, call: Call): number | undefined {
   const asked = Number(query.get('seconds') ?? '');
@@ -124,7 +124,10 @@ function lasting(query: URLSearchParams, usual: number, call: Call): number | un
   return seconds * 1000;
 }
 
-/** @throws ServerError `Busy`, in Go's words; the signal's reason */
+/**
+ * Waits for a profile. If the profiler is busy, the error has Go's words.
+ * @throws ServerError `Busy`; the signal's reason
+ */
 async function enabled<T>(what: string, taking: Promise<T>): Promise<T> {
   try {
     return await taking;

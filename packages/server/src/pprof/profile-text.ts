@@ -1,6 +1,6 @@
 import type { Profile } from './profile.ts';
 
-/** Formats a profile for people (`?debug=1`): each stack with its counts, the highest first. */
+/** Formats a profile for people (`?debug=1`): each stack with its counts, the stack with the highest count first. */
 export function profileText(name: string, { sampleTypes, samples, durationMs }: Profile): string {
   const main = sampleTypes.length - 1;
   const total = samples.reduce((sum, { values }) => sum + (values[main] ?? 0), 0);

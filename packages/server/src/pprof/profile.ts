@@ -1,42 +1,42 @@
-/** The type of a column of a profile. */
+/** The type and unit of the values in one column of a profile. */
 export interface ValueType {
   readonly type: string;
   readonly unit: string;
 }
 
-/** A function on a stack. */
+/** A function on a call stack. */
 export interface Frame {
   readonly name: string;
-  /** '' if the function has no file. */
+  /** The source file. Empty if the function has no file. */
   readonly file: string;
   /** The line on which the function starts, from 1. 0 if unknown. */
   readonly line: number;
 }
 
-/** A stack and its counts. */
+/** A call stack and its values. */
 export interface Sample {
-  /** The innermost frame first. */
+  /** The functions of the stack, the innermost first. */
   readonly stack: readonly Frame[];
-  /** One value per sample type of the profile. */
+  /** The values of the stack: one per sample type of the profile. */
   readonly values: readonly number[];
 }
 
 /** A profile in pprof's model (`profile.proto` of github.com/google/pprof), before encoding. */
 export interface Profile {
   readonly sampleTypes: readonly ValueType[];
-  /** The type that is displayed by default. */
+  /** The sample type that is displayed by default. */
   readonly defaultType: string;
-  /** The amount between two samples, and its type. */
+  /** The amount of the measured quantity between two samples, such as 10 ms of CPU time, and its type. */
   readonly period?: ValueType & { readonly value: number };
   /** When the profile was taken, in milliseconds since the Unix epoch. */
   readonly timeMs: number;
   readonly durationMs?: number;
   readonly samples: readonly Sample[];
-  /** Notes for readers. */
+  /** Notes for the readers of the profile. */
   readonly comments?: readonly string[];
 }
 
-/** Returns the difference between two profiles of the same kind, for requests with `seconds`. */
+/** Returns the difference between two profiles of the same kind, for requests with the parameter `seconds`. */
 export function deltaOf(before: Profile, after: Profile): Profile {
   const keyOf = ({ stack }: Sample): string => JSON.stringify(stack.map(({ name, file, line }) => [name, file, line]));
   const changed = new Map<string, Sample>();

@@ -1,11 +1,8 @@
 import type { Profile } from './profile.ts';
 
-/**
- * Takes profiles of a process, one of each kind at a time. @throws ServerError `Busy` if one of that kind is in
- * progress
- */
+/** Takes profiles of a process. @throws ServerError `Busy` if a profile of the same kind is in progress */
 export interface Profiler {
-  /** Samples the CPU time of `durationMs`. */
+  /** Samples CPU usage for `durationMs`. */
   cpu(durationMs: number, signal: AbortSignal): Promise<Profile>;
   /** Returns the memory in use that was allocated since the profiler started. */
   heap(): Promise<Profile>;

@@ -22,7 +22,7 @@ export class ProtoWriter {
     this.#delimited(field, inner.#bytes);
   }
 
-  /** Writes one of repeated strings; empty strings are kept. */
+  /** Writes a string as one element of a repeated field. Empty strings are written too. */
   text(field: number, value: string): void {
     this.#delimited(field, Buffer.from(value.toWellFormed()));
   }
@@ -38,7 +38,7 @@ export class ProtoWriter {
   }
 
   #varint(value: number): void {
-    // Negative numbers are written as 64-bit two's complement.
+    // Protobuf encodes a negative number as its 64-bit two's complement.
     let rest = BigInt.asUintN(64, BigInt(Math.trunc(value)));
     for (; rest > 0x7fn; rest >>= 7n) this.#bytes.push(Number(rest & 0x7fn) | 0x80);
     this.#bytes.push(Number(rest));

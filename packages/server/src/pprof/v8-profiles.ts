@@ -8,7 +8,7 @@ const ROOT = '(root)';
 
 /**
  * Converts a V8 CPU profile into pprof's model. Idle time is left out, as in Go's profiles. The time between two
- * samples counts for the stack of the first.
+ * samples is attributed to the stack of the first sample.
  * @param intervalMs the intended interval between samples
  */
 export function cpuProfileOf(profile: Profiler.Profile, timeMs: number, intervalMs: number): Profile {
@@ -46,7 +46,7 @@ export function cpuProfileOf(profile: Profiler.Profile, timeMs: number, interval
   };
 }
 
-/** Which bytes a heap profile counts: memory in use, or all allocations. */
+/** The memory that a heap profile counts: memory in use, or all allocations. */
 export type HeapSpace = 'inuse_space' | 'alloc_space';
 
 /** Converts a V8 sampling heap profile into pprof's model: bytes by place of allocation. V8 does not count objects. */
@@ -60,7 +60,7 @@ export function heapProfileOf(
   const visit = (node: HeapProfiler.SamplingHeapProfileNode, callers: readonly Frame[]): void => {
     const isRoot = node.callFrame.functionName === ROOT;
     const stack = isRoot ? callers : [frameOf(node.callFrame), ...callers];
-    // Allocations by the engine itself have no function.
+    // Allocations by V8 itself belong to no function.
     if (node.selfSize > 0) samples.push({ stack: isRoot ? [ENGINE] : stack, values: [node.selfSize] });
     for (const child of node.children) visit(child, stack);
   };

@@ -14,7 +14,7 @@ import { Tunnel } from './tunnel.ts';
 import { acceptWebSocket, webSocketRefusal } from './web-socket.ts';
 import { COMMAND_PROTOCOL, tunnelledProtocols, tunnelProtocol } from './web-socket-protocols.ts';
 
-/** The context of a carried stream. */
+/** The clock and the limits with which a stream is forwarded. */
 export interface Carrying {
   readonly clock: Clock;
   /** How long both ends may be silent, in milliseconds. */
@@ -25,7 +25,7 @@ export interface Carrying {
 const LINGER_MS = 10_000;
 
 /**
- * Forwards a stream byte for byte; client and runtime negotiate the protocol (`UpgradeAwareHandler`,
+ * Forwards a stream byte for byte. Client and runtime negotiate its protocol with each other (`UpgradeAwareHandler`,
  * `k8s.io/apimachinery/pkg/util/proxy`). Resolves when both ends have finished, or with the reply to send to the
  * client.
  * @throws ServerError `BadStreamingUrl`, `StreamingFailed`; the signal's reason

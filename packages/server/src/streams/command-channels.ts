@@ -4,18 +4,21 @@ import type { CommandStatus } from './command-status.ts';
 import type { RemoteCommandOptions } from './stream-options.ts';
 import { TerminalSizes } from './terminal-sizes.ts';
 
-/** The channel numbers, which are the first byte of each message. `close` names the channel that the client ends. */
+/**
+ * The channel numbers, which are the first byte of each message. The payload of a `close` message names the channel
+ * that the client ends.
+ */
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 const COUNT = 5;
 
 /** Receives the messages of a client of `v5.channel.k8s.io`. */
 export interface CommandListener {
-  /** @returns whether more input can be taken now */
+  /** Processes input of the command. @returns whether the listener can process more input now */
   input(data: Buffer): boolean;
   inputEnd(): void;
-  /** A terminal's size, in the format of the runtime. */
+  /** Receives the size of the client's terminal, in the format of the runtime. */
   resize(size: string): void;
-  /** The client has disconnected or violated the protocol. */
+  /** Called when the client has disconnected or violated the protocol. */
   gone(): void;
 }
 
@@ -60,7 +63,8 @@ export class CommandChannels {
 
   listen(listener: CommandListener): void {
     this.#listener = listener;
-    // A queued message may pause reading again, so reading is resumed first.
+    // Reading is resumed before the queued messages are processed, because processing one of them may pause reading
+    // again.
     this.wantMore();
     for (const data of this.#early.splice(0)) this.#hear(data);
     if (this.#isClosed) listener.gone();
@@ -74,7 +78,7 @@ export class CommandChannels {
   /** Sends output. @returns whether more can be sent now; if not, `onDrain` is called later */
   say(channel: 'stdout' | 'stderr', data: Uint8Array, onDrain: () => void): boolean {
     if (this.#socket.readyState !== this.#socket.OPEN) return true;
-    // The library would copy each message and write it separately.
+    // Written without the WebSocket library, which would copy each message and write it separately.
     this.#cork();
     this.#connection.write(messageHead(channels[channel], data.length));
     this.#connection.write(data);
@@ -83,32 +87,35 @@ export class CommandChannels {
     return false;
   }
 
-  /** Sends the status and closes when the client has received it. Only the connection's timeouts limit the wait. */
+  /**
+   * Sends the command's status, and closes the WebSocket when the client has received the status. Only the connection's
+   * timeouts limit the wait.
+   */
   end(status: CommandStatus): void {
     this.#hasEnded = true;
     this.wantMore();
     this.#say(channels.error, Buffer.from(JSON.stringify(status)), () => this.close(1000));
   }
 
-  /** Sends a close frame. 1001: the server is stopping. */
+  /** Closes the WebSocket with a close frame. Code 1001 says that the server is stopping. */
   close(code: 1000 | 1001 | 1002): void {
     this.#hasEnded = true;
     this.#socket.close(code);
-    // Resumes reading for the client's close frame; other messages are ignored.
+    // Reading is resumed to receive the client's close frame; other messages are ignored.
     this.wantMore();
   }
 
-  /** Pings a client while reading is paused: otherwise its disconnection would not be noticed. */
+  /** Pings a client from which reading is paused. Without a ping, its disconnection would not be noticed. */
   probe(): void {
     if (this.#socket.isPaused && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }
 
-  /** Terminates the connection. */
+  /** Terminates the connection without a close frame. */
   destroy(): void {
     if (this.#socket.readyState !== this.#socket.CLOSED) this.#socket.terminate();
   }
 
-  /** Combines all writes of one turn. */
+  /** Combines all writes of the current event loop turn into one. */
   #cork(): void {
     if (this.#isCorked) return;
     this.#isCorked = true;
@@ -138,7 +145,7 @@ export class CommandChannels {
     const payload = data.subarray(1);
     if (channel === channels.close) {
       const over = payload[0] ?? COUNT;
-      // Upstream also closes with an error.
+      // Upstream also closes the WebSocket with an error if a close message is invalid.
       if (payload.length !== 1 || over >= COUNT) this.close(1002);
       else if (over === channels.stdin && this.#asked.stdin) listener.inputEnd();
       return;

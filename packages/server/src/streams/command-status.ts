@@ -9,7 +9,7 @@ export interface CommandStatus {
 }
 
 const SUCCESS: CommandStatus = { metadata: {}, status: 'Success' };
-/** How much of an unparsable status is quoted, in characters. */
+/** How much of a status that cannot be parsed is quoted, in characters. */
 const MAX_QUOTED = 1024;
 
 /** Creates the status of a failure outside the runtime (`NewInternalError`, `k8s.io/apimachinery/pkg/api/errors`). */

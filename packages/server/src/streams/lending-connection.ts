@@ -1,21 +1,20 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 
-/** Receives a chunk. The buffer is reused after `giveBack` is called. */
+/** A function that receives a chunk of data. The chunk's buffer may be reused after the function calls `giveBack`. */
 export type Borrower = (chunk: Buffer, giveBack: () => void) => void;
 
 /** The buffer size of a connection with little traffic. */
 const SMALL_BYTES = 4 * 1024;
 const LARGE_BYTES = 64 * 1024;
-/** The maximum number of buffers lent at a time. Beyond it, reading pauses. */
+/** The maximum number of buffers lent at a time. If all are lent, reading pauses. */
 const MOST_LENT = 2;
-/** The maximum number of unused large buffers, for all connections together. */
+/** The maximum number of unused large buffers that all connections together keep. */
 const MOST_SPARE = 16;
 const spare: Buffer[] = [];
 
 /**
- * A connection that reads into a few reused buffers. Buffers allocated for each read lie outside V8's heap but still
- * trigger garbage collection, which takes half of the time on a busy stream. Until `lend` is called, the connection is
- * an ordinary socket.
+ * A connection that reads into a few reused buffers. If a new buffer were allocated for each read, garbage collection
+ * would take half of the CPU time of a busy stream. Until `lend` is called, the connection is an ordinary socket.
  */
 export class LendingConnection {
   readonly socket: Socket;
@@ -54,7 +53,7 @@ export class LendingConnection {
     else if (spare.length < MOST_SPARE) spare.push(buffer);
   }
 
-  /** @returns whether to continue reading */
+  /** Passes a received chunk to the borrower, or to the socket's readers. @returns whether to continue reading */
   #hasRead(length: number, buffer: Buffer): boolean {
     const chunk = buffer.subarray(0, length);
     this.#isLarge = length === buffer.length || (this.#isLarge && length > SMALL_BYTES);

@@ -16,9 +16,9 @@ import type { StreamingEndpoint } from './streaming-url.ts';
 export type Dialled =
   | {
       readonly connection: Duplex;
-      /** Set if the connection's buffers can be borrowed instead of listening for `data`. */
+      /** Lends the connection's buffers. If absent, data must be read by listening for `data`. */
       readonly lender?: LendingConnection | undefined;
-      /** The head of the response, as it is sent to the client. */
+      /** The head of the response, in the form in which it is sent to the client. */
       readonly head: string;
       readonly headers: IncomingHttpHeaders;
       /** Data that the runtime has already sent after the head. */
@@ -65,7 +65,7 @@ async function dial(
   const lender = secure ? undefined : new LendingConnection(connecting);
   const asked = (secure ? secureRequest : http.request)({
     ...{ method, path, headers: [...headers], maxHeaderSize: MAX_HEADER_BYTES },
-    // Replaces an agent: the connection serves only this request.
+    // This function replaces an agent, because the connection serves only this request.
     createConnection: () => lender?.socket ?? secureConnect({ ...connecting, servername: 'localhost' }),
   });
   const giveUp = (): void => void asked.destroy();

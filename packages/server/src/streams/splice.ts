@@ -5,11 +5,11 @@ import { type IdleLimits, IdleWatch } from '../listen/idle-watch.ts';
 import type { LendingConnection } from './lending-connection.ts';
 
 export interface SpliceOptions extends IdleLimits {
-  /** The connection below the client's stream, if the stream is not itself a connection. */
+  /** The connection that carries the client's stream, if the stream is not itself a connection. */
   readonly carrier?: Duplex | undefined;
-  /** Supplies the closing frame for the client when the server stops. If absent, the client gets no such frame. */
+  /** Supplies the closing frame for the client when the server stops. If absent, the client gets no closing frame. */
   readonly lastWord?: LastWord | undefined;
-  /** Lends the runtime's chunks, if supported. */
+  /** Lends the buffers of the runtime's connection. If absent, the connection is read by listening for `data`. */
   readonly lender?: Pick<LendingConnection, 'lend'> | undefined;
 }
 
@@ -49,7 +49,7 @@ export function splice(
     isOver = true;
     runtime.destroy();
     client.end(word);
-    // Further data of the client is discarded, but its end must be noticed.
+    // Further data from the client is discarded. The client is still read, so that its end is noticed.
     client.resume();
     watch.cancel();
     farewell = clock.setTimer(LAST_WORD_MS, breakOff);
@@ -65,7 +65,7 @@ export function splice(
   };
   /** Returns whether the chunk should be forwarded. */
   const heard = (from: Duplex, to: Duplex, chunk: Buffer): boolean => {
-    // Discarded data does not count as activity.
+    // Data that is discarded does not count as activity.
     if (isOver || to.destroyed) return false;
     watch.heard();
     if (from === runtime) lastWord?.see(chunk);
@@ -108,7 +108,7 @@ export function splice(
       else giveBack();
     });
   }
-  // Unread data of the client must not hide its disconnection.
+  // The carrier is watched because unread data of the client would delay the `close` event of the client's stream.
   if (carrier !== client) carrier.once('close', linger);
   if (signal.aborted || carrier.destroyed || runtime.destroyed) breakOff();
   else signal.addEventListener('abort', end, { once: true });

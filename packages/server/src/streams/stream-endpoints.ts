@@ -32,12 +32,15 @@ export interface StreamComponents extends StreamNode {
 }
 
 export interface StreamOptions {
-  /** `streamingConnectionIdleTimeout`: how long both ends may be silent, in milliseconds. Default: 4 hours. */
+  /**
+   * The configuration's `streamingConnectionIdleTimeout`: how long both ends may be silent, in milliseconds. Default: 4
+   * hours.
+   */
   readonly idleTimeoutMs?: number;
   /**
-   * `ExtendWebSocketsToKubelet` (KEP-4006): exec and attach over `v5.channel.k8s.io`, and port-forward over
-   * `SPDY/3.1+portforward.k8s.io`, are translated into SPDY for the runtime. If false, these requests are forwarded
-   * unchanged. Default: true.
+   * The feature gate `ExtendWebSocketsToKubelet` (KEP-4006): exec and attach over `v5.channel.k8s.io`, and port-forward
+   * over `SPDY/3.1+portforward.k8s.io`, are translated into SPDY for the runtime. If false, these requests are
+   * forwarded unchanged. Default: true.
    */
   readonly extendWebSockets?: boolean;
 }
@@ -49,7 +52,7 @@ type StreamName = 'exec' | 'attach' | 'portForward';
 /**
  * Returns the handlers of `/exec`, `/attach`, `/portForward` and `/run` of a {@link SecuredServer}. SPDY streams, and
  * WebSockets up to `v4.channel.k8s.io`, are forwarded to the runtime byte for byte without parsing. The newer WebSocket
- * protocols, which runtimes do not support, are translated into SPDY. Answers are upstream's
+ * protocols, which runtimes do not support, are translated into SPDY. Status codes and texts are upstream's
  * (`pkg/kubelet/server/server.go`).
  */
 export function streamEndpoints(
@@ -68,8 +71,8 @@ export function streamEndpoints(
   const upgrades: Partial<Record<StreamName, UpgradeEndpoint>> = {};
   for (const name of ['exec', 'attach', 'portForward'] as const) {
     upgrades[name] = (call) => stream(node, name, call, wayOf(name, call, extendWebSockets), { ...carrying, requests });
-    // Upstream calls the runtime first and returns 500. A missing upgrade is the client's error, so this code returns
-    // 400.
+    // A request without an upgrade is the client's error, so this code returns 400. Upstream calls the runtime first
+    // and returns 500.
     endpoints[name] = (call) => {
       const query = name === 'portForward' ? forwardedPorts(call.query, false) : remoteCommandOptions(call.query);
       const ready = prepare<object>(node, call, query);
@@ -79,7 +82,10 @@ export function streamEndpoints(
   return { endpoints, upgrades };
 }
 
-/** How a stream is carried: unchanged, or translated. */
+/**
+ * How a stream is forwarded: unchanged (`splice`), translated from WebSocket channels into SPDY streams (`translate`),
+ * or unpacked from a WebSocket (`tunnel`).
+ */
 type Way = 'splice' | 'translate' | 'tunnel';
 
 function wayOf(name: StreamName, { headers }: Call, extendWebSockets: boolean): Way {
@@ -118,7 +124,7 @@ function locate(node: StreamNode, name: StreamName, call: Call, way: Way): Promi
       return forwardLocation(node, call, way === 'tunnel');
   }
 }
-/** Runs a command to its end and returns its output (`RunInContainer`). */
+/** Runs a command in a container to its end and returns its output (`RunInContainer`). */
 async function run(node: StreamComponents, call: Call): Promise<Answer> {
   const { params, query, signal } = call;
   // As in upstream, for legacy reasons, the command is one string without quoting.

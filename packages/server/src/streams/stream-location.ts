@@ -16,17 +16,17 @@ export interface StreamRuntime {
   ): Promise<{ readonly stdout: Uint8Array; readonly stderr: Uint8Array; readonly exitCode: number }>;
 }
 
-/** The URL on which the runtime serves a stream. */
+/** The URL at which the runtime serves a stream. */
 export interface Streamed {
   readonly url: string;
 }
 
-/** The components that locate a stream. */
+/** The components with which the URL of a stream is determined. */
 export interface StreamNode {
   readonly runtime: StreamRuntime;
-  /** Returns a pod of this node. */
+  /** Returns the pod of this node with the given namespace and name, or `undefined` if there is none. */
   getPodByName(namespace: string, name: string): Pod | undefined;
-  /** Returns the UID of the static pod for a mirror pod's UID; other UIDs unchanged. */
+  /** Returns the static pod's UID if `uid` is the UID of its mirror pod. Otherwise returns `uid`. */
   translatePodUid(uid: string): string;
   /** Returns the pods that have at least one running container or sandbox. */
   getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
@@ -39,7 +39,10 @@ export type Location =
 
 const NO_STREAMS: RemoteCommandOptions = { stdin: false, stdout: false, stderr: false, tty: false };
 
-/** The result of the checks that do not need the runtime. */
+/**
+ * The pod and the parsed options of a request, or the reply that rejects the request. The runtime is not needed for
+ * this check.
+ */
 export type Prepared<T extends object> =
   | { readonly options: T; readonly pod: Pod }
   | { readonly options?: undefined; readonly refusal: Reply };
@@ -52,7 +55,7 @@ export function prepare<T extends object>(node: StreamNode, { params }: Call, qu
   return isAnother ? { refusal: text(404, 'pod not found') } : { options: query.options, pod };
 }
 
-/** Locates the stream of an exec (`GetExec`, `pkg/kubelet/kubelet_pods.go`). */
+/** Requests the URL of an exec stream from the runtime (`GetExec`, `pkg/kubelet/kubelet_pods.go`). */
 export async function execLocation(node: StreamNode, call: Call): Promise<Location> {
   const ready = prepare(node, call, remoteCommandOptions(call.query));
   if (ready.options === undefined) return ready;
@@ -66,12 +69,12 @@ export async function execLocation(node: StreamNode, call: Call): Promise<Locati
   }, call.signal);
 }
 
-/** Locates the stream of an attach (`GetAttach`). */
+/** Requests the URL of an attach stream from the runtime (`GetAttach`). */
 export async function attachLocation(node: StreamNode, call: Call): Promise<Location> {
   const ready = prepare(node, call, remoteCommandOptions(call.query));
   if (ready.options === undefined) return ready;
   const { options, pod } = ready;
-  // The container's spec decides whether there is a terminal.
+  // The container's spec decides whether the container has a terminal.
   const tty = findContainer(pod, call.params.container)?.container.tty ?? false;
   const streams = { ...options, tty, stderr: options.stderr && !tty };
   return await asked(async () => {
@@ -83,7 +86,7 @@ export async function attachLocation(node: StreamNode, call: Call): Promise<Loca
 }
 
 /**
- * Locates the stream of a port-forward (`GetPortForward`).
+ * Requests the URL of a port-forward stream from the runtime (`GetPortForward`).
  * @param tunnels whether the client sends SPDY inside a WebSocket; SPDY names ports per stream
  */
 export async function forwardLocation(node: StreamNode, call: Call, tunnels: boolean): Promise<Location> {
@@ -119,7 +122,7 @@ async function asked(ask: () => Promise<Location>, signal: AbortSignal): Promise
     signal.throwIfAborted();
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'NOT_FOUND') return { refusal: text(404, errorText(error)) };
-    // After 60 s, the runtime has dropped streams to which no client connected.
+    // The client may retry after 60 s: by then, the runtime has dropped streams to which no client connected.
     if (code === 'RESOURCE_EXHAUSTED') return { refusal: text(429, errorText(error), { 'Retry-After': '60' }) };
     return { refusal: text(500, errorText(error)) };
   }

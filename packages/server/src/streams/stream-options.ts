@@ -6,7 +6,7 @@ export interface RemoteCommandOptions {
   readonly tty: boolean;
 }
 
-/** The parsed query, or the message of a 400. */
+/** The parsed query, or the message of the 400 that rejects the request. */
 export type StreamQuery<T> = { readonly options: T } | { readonly options?: undefined; readonly message: string };
 
 /** Parses the query of `/exec` and `/attach` (`NewOptions`, `k8s.io/cri-streaming/pkg/streaming/remotecommand`). */
@@ -14,14 +14,15 @@ export function remoteCommandOptions(query: URLSearchParams): StreamQuery<Remote
   const isAsked = (name: string): boolean => query.get(name) === '1';
   const tty = isAsked('tty');
   const [stdin, stdout] = [isAsked('input'), isAsked('output')];
-  // A terminal has a single output.
+  // A terminal has a single output, so that stderr is not separate.
   const stderr = isAsked('error') && !tty;
   if (!stdin && !stdout && !stderr) return { message: 'you must specify at least 1 of stdin, stdout, stderr' };
   return { options: { stdin, stdout, stderr, tty } };
 }
 
 /**
- * Parses the ports of `/portForward`. A WebSocket client must name them; SPDY names them per stream (`NewV4Options`,
+ * Parses the ports of `/portForward`. A WebSocket client must name the ports in the query. A SPDY client names the port
+ * of each stream when it opens the stream, so that the query is ignored (`NewV4Options`,
  * `k8s.io/cri-streaming/pkg/streaming/portforward`).
  */
 export function forwardedPorts(query: URLSearchParams, isWebSocket: boolean): StreamQuery<readonly number[]> {

@@ -3,20 +3,20 @@ import { ServerError } from '../errors.ts';
 /** The address of a stream that the runtime serves. */
 export interface StreamingEndpoint {
   readonly secure: boolean;
-  /** A loopback address, or `localhost`. */
+  /** The host of the URL: a loopback address, or `localhost`. */
   readonly host: string;
   readonly port: number;
-  /** Includes the query. */
+  /** The path of the URL, including the query. */
   readonly path: string;
 }
 
-/** Unspecified addresses, and the loopback address that Go dials for them. */
+/** Maps unspecified addresses to the loopback address that Go dials for them. */
 const UNSPECIFIED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /**
- * Parses a runtime's streaming URL. A URL without a scheme is http, as upstream reads it
- * (`k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go: normalizeLocation`); cri-dockerd returns such URLs. The host must be
- * this machine: the runtime executes commands for every caller that has the URL.
+ * Parses a runtime's streaming URL. A URL without a scheme is an http URL, as upstream reads it
+ * (`k8s.io/apimachinery/pkg/util/proxy/upgradeaware.go: normalizeLocation`); cri-dockerd returns such URLs. The host
+ * must be this machine: the runtime executes commands for every caller that has the URL.
  * @throws ServerError `BadStreamingUrl`
  */
 export function parseStreamingUrl(text: string): StreamingEndpoint {
@@ -35,7 +35,10 @@ export function parseStreamingUrl(text: string): StreamingEndpoint {
   return { secure, host, port: port === '' ? (secure ? 443 : 80) : Number(port), path: `${pathname}${search}` };
 }
 
-/** The URL is left out of the message, because it grants access (W4). */
+/**
+ * Creates the error for an invalid streaming URL. The message does not contain the URL, because the URL grants access
+ * (W4).
+ */
 function bad(fault: string): ServerError {
   return new ServerError('BadStreamingUrl', `the container runtime's streaming URL ${fault}`);
 }

@@ -4,7 +4,7 @@ interface TerminalSize {
   readonly Height: number;
 }
 
-/** The maximum size of unparsed text, in bytes. */
+/** The maximum size of received text that is not yet parsed, in bytes. */
 const MAX_TEXT_BYTES = 4096;
 
 /**
@@ -16,8 +16,9 @@ export class TerminalSizes {
   #isOver = false;
 
   /**
-   * @returns the last complete size in the format of the runtime, because only the newest matters; `undefined` if none
-   * is complete
+   * Parses a further piece of the client's data.
+   * @returns the last complete size in the format of the runtime, because older sizes are outdated; `undefined` if the
+   * piece completes no size
    */
   read(piece: Uint8Array): string | undefined {
     if (this.#isOver) return undefined;
@@ -47,7 +48,7 @@ function sizeOf(text: string): TerminalSize | undefined {
     return undefined;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  // Go accepts field names in any case and uses 0 for missing fields.
+  // As in Go, field names may be in any case, and missing fields are 0.
   const fields = new Map(Object.entries(value).map(([name, field]) => [name.toLowerCase(), field]));
   const [width, height] = ['width', 'height'].map((name) => fields.get(name) ?? 0);
   return isExtent(width) && isExtent(height) ? { Width: width, Height: height } : undefined;

@@ -15,18 +15,21 @@ export interface TranslationComponents {
   dial(signal: AbortSignal): Promise<Dialled>;
 }
 
-/** The offered SPDY protocols of exec and attach, the best first. Over SPDY, v5 equals v4. */
+/** The SPDY protocols offered to the runtime for exec and attach, the preferred one first. Over SPDY, v5 equals v4. */
 export const OFFERED_PROTOCOLS: readonly string[] = ['v5', 'v4', 'v3', 'v2'].map(
   (version) => `${version}.channel.k8s.io`,
 );
 
 /** How long a runtime has to accept each stream, in milliseconds, as in upstream. */
 const OPEN_MS = 30_000;
-/** How often the runtime is pinged, as in upstream, and also a client from which nothing is read, in milliseconds. */
+/**
+ * The interval of pings, in milliseconds. The runtime is pinged as in upstream. A client is pinged too while nothing is
+ * read from it.
+ */
 export const ASK_MS = 5000;
 /** How long both ends have to finish when the server stops, in milliseconds. */
 const FAREWELL_MS = 1000;
-/** The limit of the runtime's status, in bytes; the status contains the command. */
+/** The maximum size of the command's status, in bytes. The status that the runtime reports contains the command. */
 const MAX_STATUS_BYTES = 1024 * 1024;
 
 /**
@@ -56,7 +59,7 @@ export async function translateCommand(
   await new Translation(components, runtime, limits).run(signal);
 }
 
-/** The streams of the runtime. */
+/** The SPDY streams of a command, opened in the runtime. */
 interface CommandStreams {
   readonly connection: SpdyConnection;
   readonly protocol: string;
@@ -67,7 +70,10 @@ interface CommandStreams {
   readonly resize: SpdyStream | undefined;
 }
 
-/** @throws ServerError `StreamingFailed` if the runtime rejects the request; SpdyError; the signal's reason */
+/**
+ * Requests a SPDY connection from the runtime and opens the requested streams.
+ * @throws ServerError `StreamingFailed` if the runtime rejects the request; SpdyError; the signal's reason
+ */
 async function openStreams(
   { clock, dial }: TranslationComponents,
   { stdin, stdout, stderr, tty }: RemoteCommandOptions,
@@ -86,7 +92,7 @@ async function openStreams(
   const connection = new SpdyConnection(socket, { role: 'client', head: dialled.rest });
   const open = (type: string): Promise<SpdyStream> => connection.open({ streamtype: type });
   try {
-    // In upstream's order.
+    // The streams are opened in upstream's order.
     const opened = Promise.all([
       open('error'),
       stdin ? open('stdin') : undefined,
@@ -116,14 +122,14 @@ function refusalWords(body: string): string {
   return body.trim() === '' ? 'empty server response' : body.trim();
 }
 
-/** A translation in progress. */
+/** A translation in progress between a client and the runtime. */
 class Translation {
   readonly #clock: Clock;
   readonly #channels: CommandChannels;
   readonly #runtime: CommandStreams;
   readonly #watch: IdleWatch;
   #farewell: Timer | undefined;
-  /** The newest terminal size, while the runtime has not yet received the previous one. */
+  /** The newest terminal size that is not yet sent, because the runtime has not yet received the previous one. */
   #size: string | undefined;
   #isSizing = false;
 
@@ -154,7 +160,8 @@ class Translation {
   #takeInput(): void {
     const { stdin, resize } = this.#runtime;
     const wantMore = (): void => this.#channels.wantMore();
-    // The runtime sends no data on these streams, but their windows and end must be processed.
+    // The runtime sends no data on these two streams, but flow control and the end of a stream are processed only while
+    // the stream is read.
     for (const stream of [stdin, resize]) stream?.resume();
     stdin?.on('drain', wantMore).on('close', wantMore);
     stdin?.on('end', () => stdin.end());
@@ -175,7 +182,8 @@ class Translation {
 
   /**
    * Forwards a terminal size. While the runtime accepts no terminal size, only the newest one is kept. Reading from the
-   * client continues, so that its disconnection is noticed. Unsent sizes do not count as activity.
+   * client continues meanwhile, so that a disconnection of the client is noticed. Unsent sizes do not count as
+   * activity.
    */
   #resize(size: string): void {
     this.#size = size;
@@ -195,7 +203,7 @@ class Translation {
     this.#size = undefined;
   }
 
-  /** Forwards the runtime's output, then the result. */
+  /** Forwards the runtime's output, and then the command's result. */
   async #tellOutcome(): Promise<void> {
     const { stdout, stderr, error, protocol } = this.#runtime;
     const [said] = await Promise.all([
@@ -214,11 +222,11 @@ class Translation {
     return commandStatus(protocol, said);
   }
 
-  /** Resolves when all output has been sent, or the client has disconnected. */
+  /** Forwards an output stream to the client. Resolves when the stream has ended, or the client has disconnected. */
   #copy(name: 'stdout' | 'stderr', stream: SpdyStream | undefined): Promise<void> {
     if (stream === undefined) return Promise.resolve();
     stream.on('data', (chunk: Buffer) => {
-      // Output without a receiver is read to its end and does not count as activity.
+      // After the client has disconnected, output is read but discarded, and does not count as activity.
       if (this.#channels.isGone) return;
       this.#watch.heard();
       const onDrain = (): void => {
@@ -254,7 +262,10 @@ class Translation {
     else stdin.once('finish', hangUp).once('close', hangUp).end();
   }
 
-  /** Ends the translation when the server stops. If the client has disconnected, the handler of that event ends the translation. */
+  /**
+   * Ends the translation when the server stops. If the client has already disconnected, `#clientGone` ends the
+   * translation instead.
+   */
   #end(): void {
     if (this.#channels.isGone) return;
     this.#channels.close(1001);

@@ -3,8 +3,8 @@ import type { RawData, WebSocket } from 'ws';
 
 /**
  * The bytes inside the binary messages of a WebSocket, as a connection
- * (`k8s.io/client-go/tools/portforward/tunneling_connection.go`). A WebSocket cannot be half-closed: its end ends both
- * directions. A text message breaks the connection.
+ * (`k8s.io/client-go/tools/portforward/tunneling_connection.go`). A WebSocket cannot be half-closed: closing it ends
+ * both directions. A text message breaks the connection.
  */
 export class Tunnel extends Duplex {
   readonly #socket: WebSocket;
@@ -22,13 +22,13 @@ export class Tunnel extends Duplex {
     socket.on('close', () => {
       this.#hasHeardEnd = true;
       this.push(null);
-      // Data received earlier is still read.
+      // Data received before the close can still be read.
       if (this.readableEnded) this.destroy();
       else this.once('end', () => this.destroy());
     });
   }
 
-  /** Pings a client while reading is paused: otherwise its disconnection would not be noticed. */
+  /** Pings a client from which reading is paused. Without a ping, its disconnection would not be noticed. */
   probe(): void {
     if (this.#socket.isPaused && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }

@@ -15,7 +15,7 @@ export function asksForCommandChannels(headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * Returns the SPDY protocols that a request asks to tunnel over a WebSocket, or none for other requests
+ * Returns the SPDY protocols that a request asks to tunnel over a WebSocket, or an empty list for other requests
  * (`IsWebSocketRequestWithTunnelingProtocol`).
  */
 export function tunnelledProtocols(headers: IncomingHttpHeaders): readonly string[] {

@@ -8,13 +8,16 @@ import { type Reply, text } from '../http/reply.ts';
 
 /** The size limit of a message, as in Go's server (`golang.org/x/net/websocket`). */
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** How long a client has to confirm the close, in milliseconds. */
+/** How long a client may take to confirm the close of a WebSocket, in milliseconds. */
 const CLOSE_MS = 10_000;
 
-/** Returns why a request cannot become a WebSocket, or `undefined`. Codes and messages are those of Go's server. */
+/**
+ * Returns why a request cannot become a WebSocket, or `undefined` if it can. Status codes and messages are those of
+ * Go's server.
+ */
 export function webSocketRefusal({ method, headers }: Pick<UpgradeCall, 'method' | 'headers'>): Reply | undefined {
   if (method !== 'GET') return text(405, 'bad method\n');
-  // Go's server does not check the key. RFC 6455 requires 16 bytes, which the library enforces.
+  // The key must have 16 bytes (RFC 6455). Go's server does not check the key, but the WebSocket library does.
   const key = headers['sec-websocket-key'];
   if (key === undefined || !/^[+/0-9A-Za-z]{22}==$/.test(key)) return text(400, 'mismatch challenge/response\n');
   if (headers['sec-websocket-version'] === '13') return undefined;
@@ -46,7 +49,7 @@ export async function acceptWebSocket(call: UpgradeCall, protocol: string): Prom
     accepted = socket;
   });
   if (accepted === undefined) throw new ServerError('Ended', 'the client disconnected');
-  // Errors are handled by the event `close`.
+  // The event `close`, which follows every error, is handled instead.
   accepted.on('error', () => {});
   return accepted;
 }

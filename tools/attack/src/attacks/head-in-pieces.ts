@@ -14,7 +14,7 @@ export const headInPieces: Attack = {
       await written(client, begin);
       let sent = 0;
       for (; sent < 4000 && !client.closed; sent++) await written(client, piece);
-      // The close of a connection arrives some time after the last write.
+      // The victim's close of a connection is noticed only some time after the last write.
       await delay(1000);
       if (!client.closed) taken++;
     });

@@ -17,7 +17,7 @@ export const strangersHeads: Attack = {
       await within(written(client, begin), 5000);
     });
     const total = (await Promise.all(sending)).length;
-    // The close of a connection arrives some time after the last write.
+    // The victim's close of a connection is noticed only some time after the last write.
     await delay(1000);
     const kept = total - endings;
     const success =

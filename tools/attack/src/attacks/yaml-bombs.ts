@@ -44,7 +44,7 @@ export const yamlBombs: Attack = {
       await delay(300);
       const figures = await victim.figures();
       if (figures === undefined) return { did: `no answer after ${name}`, success: `${name} blocks the process` };
-      // Stalls are collected here, because the longest stall is reset with each call of figures.
+      // Stalls are collected here, because each call of `figures` resets the longest stall.
       if (figures.longestStallMs > 2000) stalls.push(`${name} held the event loop for ${figures.longestStallMs} ms`);
     }
     await writeFile(join(victim.manifestDirectory, 'good.yaml'), GOOD);

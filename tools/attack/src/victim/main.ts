@@ -15,7 +15,7 @@ const [directory = ''] = process.argv.slice(2);
 const watch = new LoopWatch();
 const { signal } = new AbortController();
 const tell = (message: FromVictim): void => void process.send?.(message);
-// The process exits when its parent is gone.
+// The process exits when its parent process has exited.
 process.on('disconnect', () => process.exit(0));
 
 const [cert, key] = await Promise.all(

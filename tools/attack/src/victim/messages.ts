@@ -13,7 +13,7 @@ export type FromVictim =
       readonly kind: 'figures';
       /** The longest interval between two runs of a 5 ms timer since the last figures. */
       readonly longestStallMs: number;
-      /** `namespace/name` of the pods with at least one started container. */
+      /** Keys `namespace/name` of the pods with at least one started container. */
       readonly started: readonly string[];
       /** Paths of files that the kubelet wrote outside its own directories. */
       readonly strayFiles: readonly string[];

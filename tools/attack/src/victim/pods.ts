@@ -18,7 +18,7 @@ const OWN = ['/var/lib/kubelet', '/var/log/containers', '/var/log/pods'];
 export interface AttackedPods {
   readonly kubelet: { run(signal: AbortSignal): Promise<void> };
   show(pods: readonly Pod[]): void;
-  /** `namespace/name` of the pods with at least one started container. */
+  /** Returns the keys `namespace/name` of the pods with at least one started container. */
   started(): readonly string[];
   strayFiles(): readonly string[];
 }
@@ -82,7 +82,7 @@ export function attackedPods(manifestDirectory: string): AttackedPods {
   };
 }
 
-/** An API server's pods: all that are shown, at each change. */
+/** Pods of a simulated API server. `show` sets all pods, and each change is delivered. */
 class ShownPods implements PodFeed {
   readonly #changes = new CoalescingQueue<string, PodFeedChange>();
   #shown: ReadonlyMap<string, Pod> = new Map();
@@ -116,7 +116,7 @@ class ShownPods implements PodFeed {
   }
 }
 
-/** Which argument of a method is the path that it changes. */
+/** Index of the argument that is the changed path, by method name. */
 const CHANGED: ReadonlyMap<PropertyKey, number> = new Map([
   ...(['mkdir', 'writeFile', 'writeFileAtomic', 'chmod', 'chown', 'remove', 'removeAll'] as const).map(
     (name): [string, number] => [name, 0],
@@ -125,7 +125,7 @@ const CHANGED: ReadonlyMap<PropertyKey, number> = new Map([
   ['symlink', 1],
 ]);
 
-/** Returns the file system, which then adds each changed path, without `.` and `..`, to `written`. */
+/** Wraps a file system so that each changed path, without `.` and `..`, is added to `written`. */
 function noting(fs: MemoryFileSystem, written: Set<string>): MemoryFileSystem {
   return new Proxy(fs, {
     get: (target, name) => {

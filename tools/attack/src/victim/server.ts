@@ -28,9 +28,9 @@ const LONG = Buffer.alloc(4_000_000, 'x');
 const PLAIN = { 'Content-Type': 'text/plain' };
 
 /**
- * Returns a secured server with the kubelet's defaults, except that its timeout for slow clients is 2 s. Its responses
- * are a slow one (`/pods`), a long one (`/metrics`), a silent stream (`/containerLogs`), files (`/logs`), and one that
- * reads a body (`/stats/summary`).
+ * Returns a secured server with the kubelet's defaults, except that its timeout for slow clients is 2 s. `/pods`
+ * responds slowly, `/metrics` responds with a long body, `/containerLogs` with a silent stream, and `/logs` with files.
+ * `/stats/summary` reads a body.
  */
 export function attackedServer({ clock, pair, logs }: Ports, onListening: (port: number) => void): AttackedServer {
   let authentications = 0;
