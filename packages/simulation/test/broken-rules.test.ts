@@ -58,7 +58,7 @@ const comeAndGo: Scenario = {
   ],
 };
 
-/** For each invariant, a change of the node that breaks it. */
+/** Changes of the node, each of which breaks one invariant. */
 seenBroken([
   [
     'P1',

@@ -29,7 +29,7 @@ test('the seeds inject every kind of fault and judge all but the rarest invarian
   const rare = ['F2', 'K2', 'K4', 'C7', 'F1'];
   // These invariants are judged only for a node in a cluster, in `cluster.test.ts`.
   const inCluster = ['S4', 'S5', 'S6', 'S7', 'S8', 'F3', 'K3', 'N6', 'W4'];
-  // These are judged only with CSI volumes and exclusive resources, in `volumes.test.ts` and `resources.test.ts`.
+  // The invariants of CSI volumes and exclusive resources are judged only in `volumes.test.ts` and `resources.test.ts`.
   const withVolumes = ['V1', 'V2', 'V3', 'V4', 'V5', 'V6', 'V7'];
   const withResources = ['N11', 'N12'];
   const elsewhere = [...rare, ...inCluster, ...withVolumes, ...withResources];

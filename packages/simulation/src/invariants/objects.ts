@@ -30,7 +30,7 @@ export function mountedFault(facts: Facts, { mounted }: ClusterLook): string | u
     // A volume that requires an object keeps the content of the object after its deletion.
     const optional = facts.pods.planOf(podUid)?.objects?.find(({ name }) => name === object.name)?.optional;
     if (current === undefined && !optional) continue;
-    // If another required object is missing, the pod's volumes are not updated.
+    // The kubelet does not update any volume of a pod while an object that the pod requires is missing.
     const pod = facts.pods.planOf(podUid);
     if (pod === undefined || facts.objects.isHeldBack(pod)) continue;
     return `volume ${object.name} of pod ${podUid} contains ${contents[0]}, but the API has ${current}`;
