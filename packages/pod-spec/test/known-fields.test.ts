@@ -16,7 +16,7 @@ describe('the fields of a type', () => {
     const fields = { apiVersion: 's', kind: 's', metadata: 'ObjectMeta', spec: 'PodSpec', status: 'PodStatus' };
     expect(Object.fromEntries(fieldsOf('Pod'))).toEqual(fields);
     expect([fieldsOf('ObjectMeta').get('labels'), fieldsOf('PodSpec').get('containers')]).toEqual(['{s', '[Container']);
-    // A type that has not been looked up before.
+    // The type has a new name each time, because results are cached.
     expect(fieldsOf(`Nonsense${strangers++}`)).toEqual(new Map());
   });
 });

@@ -29,7 +29,7 @@ describe('facts about pods', () => {
     expect(phases.filter(isTerminalPhase)).toEqual(['Succeeded', 'Failed']);
   });
 
-  it('sourceOf returns the source of a pod', () => {
+  it('podSource returns the source of a pod, which is api if no valid annotation names another one', () => {
     const of = (annotations: Record<string, string>): ReturnType<typeof makePod> => makePod({}, { annotations });
     expect(podSource(makePod())).toBe('api');
     expect(podSource(of({ 'kubernetes.io/config.source': 'file' }))).toBe('file');
@@ -52,16 +52,16 @@ describe('facts about pods', () => {
   });
 
   it.each([
-    [true, 'static pods', makePod({}, { annotations: { 'kubernetes.io/config.source': 'file' } })],
-    [true, 'mirror pods', makePod({}, { annotations: { 'kubernetes.io/config.mirror': 'x' } })],
+    [true, 'the annotation of a static pod', makePod({}, { annotations: { 'kubernetes.io/config.source': 'file' } })],
+    [true, 'the annotation of a mirror pod', makePod({}, { annotations: { 'kubernetes.io/config.mirror': 'x' } })],
     [true, 'a system priority', makePod({ priority: 2_000_000_000 })],
     [false, 'a user priority', makePod({ priority: 1_999_999_999 })],
     [false, 'no priority', makePod()],
-  ])('whether a pod is critical is %s for %s', (expected, _, pod) => {
+  ])('a pod with $1 is critical: $0', (expected, _, pod) => {
     expect(isCriticalPod(pod)).toBe(expected);
   });
 
-  it("the annotation names are upstream's", () => {
+  it("the names of the pod annotations are upstream's", () => {
     expect([
       CONFIG_SOURCE_ANNOTATION,
       CONFIG_MIRROR_ANNOTATION,
@@ -85,7 +85,7 @@ describe('facts about pods', () => {
     expect(podQosClass(makePod())).toBe('BestEffort');
   });
 
-  it('visits every container of a pod with its type and the field path for events', () => {
+  it('allContainers visits every container of a pod with its type and the field path for events', () => {
     const pod = makePod({
       initContainers: [
         { name: 'first' },
