@@ -25,7 +25,7 @@ export interface ObjectCoordinates {
 export interface ConfiguredLogin {
   readonly username: string;
   readonly password: string;
-  /** Not sent to registries, but part of the login's hash. Absent if empty. */
+  /** E-mail address; absent if empty. It is not sent to registries, but is part of the login's hash. */
   readonly email?: string;
 }
 
@@ -57,15 +57,15 @@ export function parseDockercfg(text: string): DockerConfig {
 }
 
 /**
- * Field names match in any case, as in Go's `encoding/json`, with which upstream reads them. Names of registries are
- * case-sensitive.
+ * Field names match in any case, as in Go's `encoding/json`, with which upstream reads these files. Names of registries
+ * are case-sensitive.
  */
 const AUTHS = /^auths$/iu;
 const FIELDS = { auth: /^auth$/iu, username: /^username$/iu, password: /^password$/iu, email: /^email$/iu };
 
 type Field = keyof typeof FIELDS;
 
-/** The parser's message may quote the text. */
+/** Parses JSON. The error does not contain the parser's message, which may quote the text. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -84,7 +84,7 @@ function loginOf(entry: Fields, registry: string): ConfiguredLogin {
   const given: Record<Field, string> = { auth: '', username: '', password: '', email: '' };
   for (const [key, value] of Object.entries(entry)) {
     const field = fieldOf(key);
-    // If a field is repeated, the last value counts. null counts as absent.
+    // If a field is repeated, the last value counts. The value null counts as absent.
     if (field === undefined || value === null) continue;
     if (typeof value !== 'string') throw new Error(`${placeOf(registry)}: ${field} is not a string`);
     given[field] = value;
@@ -104,7 +104,7 @@ function placeOf(registry: string): string {
 }
 
 /**
- * The maximum length of a registry in messages. Valid names are shorter, but an invalid one may have a mebibyte and
+ * The maximum length of a registry in messages. Valid names are shorter, but an invalid name may have a mebibyte and
  * would be shown in the pod's status.
  */
 const MAX_SHOWN = 256;
@@ -135,7 +135,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Checks that a value is an object. A secret of a mebibyte has 100,000 entries, so the value is not copied, and the
- * place is only formatted for an error.
+ * path of the value is only formatted for an error.
  */
 function recordOf(value: unknown, what: string, entry?: string): Fields {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;

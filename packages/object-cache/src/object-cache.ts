@@ -28,7 +28,8 @@ export interface ObjectCacheComponents {
   readonly logger?: Logger;
   /**
    * Called with the UIDs of the pods that refer to an object that was changed, created or deleted, as soon as the API
-   * server reports it. Only for the strategy `Watch`. The first state that a pod reads is not a change.
+   * server reports it. Only the strategy `Watch` reports changes. The first state of an object that a pod reads is not
+   * a change.
    */
   readonly onChange?: (podUids: readonly string[]) => void;
 }

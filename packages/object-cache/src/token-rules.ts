@@ -53,13 +53,13 @@ export function tokenKey({ namespace, serviceAccountName, serviceAccountUid, spe
   return JSON.stringify([serviceAccountName, namespace, audiences, expirationSeconds, bound, serviceAccountUid ?? '']);
 }
 
-/** When a token was obtained and when it expires. */
+/** The times at which a token was obtained and expires. */
 export interface TokenTimes {
-  /** By the wall clock, as the API server reports. */
+  /** Expiry by the wall clock, as the API server reports it. */
   readonly expiresAtMs: number;
   /** The lifetime for which the token was issued, in milliseconds. */
   readonly lifetimeMs: number;
-  /** By the monotonic clock. */
+  /** Time at which the token was obtained, by the monotonic clock. */
   readonly obtainedAtMs: number;
 }
 

@@ -11,12 +11,15 @@ test.each<[string, Parameters<typeof providerRequest>[2], object]>([
     { token: 't', annotations: { a: 'b' } },
     { serviceAccountToken: 't', serviceAccountAnnotations: { a: 'b' } },
   ],
-])('the request to a credential provider for %s', (_name, account, more) => {
-  const text = providerRequest(V1, 'example.com/app', account);
-  expect(text.endsWith('\n')).toBe(true);
-  const request = { kind: 'CredentialProviderRequest', apiVersion: V1, image: 'example.com/app' };
-  expect(JSON.parse(text)).toEqual({ ...request, ...more });
-});
+])(
+  'the request to a credential provider for %s contains kind, version, image and the fields $2',
+  (_name, account, more) => {
+    const text = providerRequest(V1, 'example.com/app', account);
+    expect(text.endsWith('\n')).toBe(true);
+    const request = { kind: 'CredentialProviderRequest', apiVersion: V1, image: 'example.com/app' };
+    expect(JSON.parse(text)).toEqual({ ...request, ...more });
+  },
+);
 
 describe('the response of a credential provider', () => {
   const answer = { kind: 'CredentialProviderResponse', apiVersion: V1, cacheKeyType: 'Image' };
