@@ -15,14 +15,14 @@ export interface PlotData {
   readonly lines: readonly PlotLine[];
   readonly toMs: number;
   readonly spanMs: number;
-  /** Value at the top of the axis; absent if it follows the values. */
+  /** Value at the top of the axis. Default: the top follows the values. */
   readonly top?: number | undefined;
   /** Smallest top of an axis that follows the values. */
   readonly leastTop: number;
   readonly format: (value: number | undefined) => string;
-  /** Addition to the current value: `of 4`. */
+  /** Text after the current value: `of 4`. */
   readonly of?: string;
-  /** Shown instead of a value if there is none. */
+  /** Text that is shown if there is no current value. */
   readonly none?: string;
 }
 
