@@ -78,8 +78,8 @@ export class Correlator {
   }
 
   /**
-   * Returns the event to write, or `undefined` if it is filtered. With a `count` above 1, it updates an event written
-   * earlier.
+   * Returns the event to write, or `undefined` if it is filtered. A returned event with a `count` above 1 updates an
+   * event that was written earlier.
    * @param nowMs the monotonic clock
    */
   correlate(event: CoreEvent, nowMs: number): CoreEvent | undefined {

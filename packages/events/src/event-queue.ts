@@ -48,7 +48,7 @@ export class EventQueue extends Receiver<PendingEvent> {
     return dropped;
   }
 
-  /** Puts back an event that was taken but not written. It becomes the first again, with the newest count. */
+  /** Puts back an event that was taken but not written. The event becomes the first again, with the newest count. */
   putBack(pending: PendingEvent): void {
     const later = [...this.#waiting.values()];
     this.#waiting.clear();

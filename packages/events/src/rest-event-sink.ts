@@ -8,7 +8,7 @@ export interface CoreEventsResource {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Never set: it only ties the type of the object to the value. */
+  /** This field is never set. It only ties the type of the object to the value. */
   readonly object?: CoreEvent;
 }
 
