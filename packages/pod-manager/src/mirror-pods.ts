@@ -18,7 +18,7 @@ export interface MirrorPodOwner {
 /** Components of {@link MirrorPods}. */
 export interface MirrorPodsComponents {
   readonly api: MirrorPodApi;
-  /** A {@link PodManager}. */
+  /** The pods that the node should run, as {@link PodManager} returns them. */
   readonly pods: {
     getPodByFullName(fullName: string): Pod | undefined;
     getMirrorPodByFullName(fullName: string): Pod | undefined;
@@ -50,8 +50,8 @@ const LONGEST_RETRY_MS = 10_000;
 const SEEN_MS = 10_000;
 
 /**
- * Number of consecutive attempts with an outdated watch after which a warning is logged, because another pod has the
- * name.
+ * Number of consecutive attempts with an outdated watch after which a warning is logged, because another pod probably
+ * has the name.
  */
 const TOLD_AFTER = 4;
 
@@ -200,7 +200,7 @@ export class MirrorPods {
   }
 }
 
-/** Increments the count and returns the delay before the next attempt. */
+/** Increments the count of a full name, and returns the delay before the next attempt. */
 function longerPauseMs(counts: Map<string, number>, fullName: string): number {
   const count = (counts.get(fullName) ?? 0) + 1;
   counts.set(fullName, count);
