@@ -22,8 +22,8 @@ export interface PodLifecycleEvent {
   /** Id of the container or sandbox; absent for `PodSync`. */
   readonly containerId?: string;
   /**
-   * The last status that was read of a removed container. Only set for a `ContainerDied` whose container was removed
-   * before its end was read, because the cache no longer shows such a container.
+   * The last status that was read of a removed container. The status is only set for a `ContainerDied` whose container
+   * was removed before its exit was read, because the cache no longer shows that container.
    */
   readonly lastStatus?: RuntimeContainerStatus;
 }

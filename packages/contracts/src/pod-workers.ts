@@ -35,7 +35,7 @@ export interface UpdatePodOptions {
   readonly pod?: Pod;
   /** The mirror pod of a static pod. Later syncs get the mirror pod of the newest update that was not a kill. */
   readonly mirrorPod?: Pod;
-  /** A pod that only the runtime knows. Such a pod can only be killed. Ignored if `pod` is set. */
+  /** A pod that only the runtime knows, and that can only be killed. Ignored if `pod` is set. */
   readonly runningPod?: RuntimePod;
   readonly killPodOptions?: KillPodOptions;
 }
@@ -44,7 +44,10 @@ export interface UpdatePodOptions {
 export interface SyncPodOutcome {
   /** Whether the pod has reached Succeeded or Failed by itself. The worker then terminates the pod. */
   readonly isTerminal: boolean;
-  /** Whether the sync did nothing to the runtime. The next sync may then get the same runtime status, if there is no newer one. */
+  /**
+   * Whether the sync did nothing to the runtime. The next sync may then get the same runtime status, if there is no
+   * newer status.
+   */
   readonly idle?: boolean;
   /** The error of a sync that nevertheless found the pod terminal. The worker reports the error and does not retry. */
   readonly error?: unknown;

@@ -160,8 +160,8 @@ export interface VolumeStats extends FsStats {
   readonly pvcRef?: { readonly name: string; readonly namespace: string };
   readonly volumeHealthStats?: { readonly abnormal: boolean };
   /**
-   * Set if the volume uses more than `usedBytes` and `inodesUsed` say. The JSON on the wire then has neither this field
-   * nor the other two.
+   * Whether the volume may use more than `usedBytes` and `inodesUsed`. If true, the JSON on the wire has none of the
+   * three fields.
    */
   readonly isLowerBound?: true;
 }

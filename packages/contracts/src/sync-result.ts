@@ -3,7 +3,7 @@ export interface SyncFailure {
   /** Reason in CamelCase, such as `CrashLoopBackOff`, `CreateContainerError` or `ErrImagePull`. */
   readonly reason: string;
   readonly message: string;
-  /** Time at which the step may be retried (monotonic clock). Only set if the step only waits for that time. */
+  /** Time at which the step may be retried (monotonic clock); absent unless the step only waits for that time. */
   readonly retryAtMs?: number;
 }
 

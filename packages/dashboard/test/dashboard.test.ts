@@ -42,7 +42,7 @@ function eventsOf(answer: DashboardAnswer) {
   };
 }
 
-/** Reads events until one has this name. */
+/** Reads events until an event has this name. */
 async function until(next: ReturnType<typeof eventsOf>, name: string) {
   for (;;) {
     const event = await next();
@@ -114,7 +114,7 @@ describe('the responses of the dashboard', () => {
     }
   });
 
-  it('limits the number of open pages and logs, and frees their places when clients leave', () => {
+  it('the dashboard limits the number of open pages and logs, and frees their places when clients leave', () => {
     const pages = [1, 2, 3].map(() => ask('/dashboard/events'));
     expect(pages.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(ask('/dashboard/events')).toMatchObject({ status: 429, body: '3 pages are open, which is the maximum\n' });

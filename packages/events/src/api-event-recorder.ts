@@ -57,7 +57,7 @@ export interface ApiEventRecorderOptions {
   readonly maxTries?: number;
   /** The delay between two attempts, in milliseconds. Default: 10,000. */
   readonly retryMs?: number;
-  /** How long disposal may take to write queued events, in milliseconds. Default: 2,000. */
+  /** Maximum time for which disposal writes queued events, in milliseconds. Default: 2,000. */
   readonly flushTimeoutMs?: number;
   /** Limits for aggregating, counting and filtering events. Default: client-go's. */
   readonly correlation?: Partial<CorrelationLimits>;

@@ -53,8 +53,8 @@ type Observed = Pick<CoreEvent, 'metadata' | 'count' | 'firstTimestamp'>;
 
 /**
  * Correlates events before they are written. If too many events differ only by message, they are aggregated. Repeated
- * events are counted. Events of a source that records too many about an object are dropped. Does no I/O and has no
- * clock.
+ * events are counted. Events of a source that records too many about an object are dropped. The correlator does no I/O
+ * and has no clock.
  */
 export class Correlator {
   readonly #limits: CorrelationLimits;

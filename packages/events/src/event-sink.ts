@@ -22,8 +22,8 @@ export interface EventSink {
 }
 
 /**
- * Writes an event once: creates a new one, patches an existing one, and creates an event again if the API has dropped
- * it (the API keeps events for an hour). @throws EventSinkError; the signal's reason
+ * Writes an event once: creates a new event or patches an existing one. An event that the API has dropped after an hour
+ * is created again. @throws EventSinkError; the signal's reason
  */
 export async function writeEvent(
   sink: EventSink,

@@ -26,7 +26,7 @@ test('an event has the fields that client-go writes, and those of events.k8s.io'
 test.each([
   ['none', { kind: 'Node', name: 'node-1', uid: 'node-1' }],
   ['an empty one', { kind: 'Node', name: 'node-1', uid: 'node-1', namespace: '' }],
-])('an event about an object with %s for a namespace is in default', (_name, object) => {
+])('an event about an object with %s for a namespace is in the namespace default', (_name, object) => {
   expect(makeEvent({ object }).metadata.namespace).toBe('default');
 });
 

@@ -122,7 +122,7 @@ export class ClusterTrustBundles {
       );
     });
     if (resource === undefined) throw unavailable('the API server does not serve ClusterTrustBundles');
-    // A concurrent reader may have started the reflector meanwhile.
+    // A concurrent reader may have started the reflector in this time.
     if (this.#reflector !== undefined) return this.#reflector;
     const reflector = new Reflector<ClusterTrustBundle>(this.#components, { resource });
     this.#reflector = reflector;

@@ -45,7 +45,7 @@ const ASKED_AT_ONCE = 4;
  * The maximum number of cached responses: pods may name ever new images, and some responses are valid for half a day.
  */
 const MAX_CACHED = 4096;
-/** How often expired responses are removed (`cachePurgeInterval`), in milliseconds. */
+/** Interval at which expired responses are removed (`cachePurgeInterval`), in milliseconds. */
 const PURGE_PERIOD_MS = 15 * 60_000;
 const NO_LOGINS: DockerConfig = new Map();
 const ECHOED_TOKEN =

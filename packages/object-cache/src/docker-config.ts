@@ -1,4 +1,4 @@
-/** A login for a registry. It is a secret and must not be logged. */
+/** A login for a registry. The login is a secret and must not be logged. */
 export interface RegistryLogin {
   readonly username: string;
   readonly password: string;
@@ -25,7 +25,7 @@ export interface ObjectCoordinates {
 export interface ConfiguredLogin {
   readonly username: string;
   readonly password: string;
-  /** E-mail address; absent if empty. It is not sent to registries, but is part of the login's hash. */
+  /** E-mail address; absent if empty. The address is not sent to registries, but is part of the login's hash. */
   readonly email?: string;
 }
 
@@ -33,7 +33,7 @@ export interface ConfiguredLogin {
 export type DockerConfig = ReadonlyMap<string, ConfiguredLogin>;
 
 /**
- * Parses `~/.docker/config.json` (the secret type `kubernetes.io/dockerconfigjson`). Only `auths` is read.
+ * Parses `~/.docker/config.json` (the secret type `kubernetes.io/dockerconfigjson`). Only the field `auths` is read.
  * @throws Error that describes the problem without quoting the text, which contains secrets
  */
 export function parseDockerConfigJson(text: string): DockerConfig {
@@ -114,7 +114,7 @@ export function shown(registry: string): string {
   return JSON.stringify(registry.length <= MAX_SHOWN ? registry : `${registry.slice(0, MAX_SHOWN)}...`);
 }
 
-/** Decodes `auth`, which takes precedence over `username` and `password`. Its padding may be missing. */
+/** Decodes `auth`, which takes precedence over `username` and `password`. The base64 padding may be missing. */
 function decodeAuth(auth: string, registry: string): ConfiguredLogin {
   // Go's decoder ignores line breaks, and accepts complete or no padding.
   const text = auth.replace(/[\r\n]/g, '');

@@ -35,11 +35,11 @@ export interface ObjectCacheComponents {
 }
 
 export interface ObjectCacheOptions {
-  /** How changes are detected (`configMapAndSecretChangeDetectionStrategy`). Default: `Watch`. */
+  /** Strategy by which changes are detected (`configMapAndSecretChangeDetectionStrategy`). Default: `Watch`. */
   readonly strategy?: ChangeDetectionStrategy;
   /**
-   * How often pods are synced, in milliseconds (`syncFrequency`). Watches that are idle for five times as long are
-   * closed. Default: 60,000.
+   * Interval at which pods are synced, in milliseconds (`syncFrequency`). Watches that are idle for five times as long
+   * are closed. Default: 60,000.
    */
   readonly syncFrequencyMs?: number;
   /**

@@ -1,7 +1,7 @@
 import type { KubeObject, RestClient, resources } from '@node-agent/kube-client';
 import { ObjectCacheError } from './errors.ts';
 
-/** How objects are kept up to date (`configMapAndSecretChangeDetectionStrategy`). */
+/** Strategy by which objects are kept up to date (`configMapAndSecretChangeDetectionStrategy`). */
 export type ChangeDetectionStrategy = 'Get' | 'Cache' | 'Watch';
 
 /** The methods of an API client that the stores use. */

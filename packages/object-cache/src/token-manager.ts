@@ -23,7 +23,7 @@ export interface TokenManagerComponents {
   readonly logger?: Logger;
 }
 
-/** A token of a service account. It is a secret and must not be logged. */
+/** A token of a service account. The token is a secret and must not be logged. */
 export interface ServiceAccountToken {
   readonly token: string;
   /** Expiry by the wall clock, in milliseconds since the Unix epoch. */

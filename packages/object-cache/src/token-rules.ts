@@ -46,7 +46,7 @@ export function podTokenQuery(
   };
 }
 
-/** Returns a key that identifies a token. It contains no secret. */
+/** Returns a key that identifies a token. The key contains no secret. */
 export function tokenKey({ namespace, serviceAccountName, serviceAccountUid, spec }: TokenQuery): string {
   const { audiences = [], expirationSeconds = 0, boundObjectRef: ref } = spec;
   const bound = ref === undefined ? [] : [ref.apiVersion, ref.kind, ref.name, ref.uid];

@@ -133,8 +133,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     item.lastAccessMs = this.#components.clock.monotonic();
     if (item.unverified) {
       await item.verifying.run(() => this.#verify(key, item, { namespace, name }, signal), signal);
-      // The item may have been removed meanwhile, and a watch that is opened for a removed item would never be closed
-      // (K4).
+      // The item may have been removed in this time, and a watch for a removed item would never be closed (K4).
       if (this.#items.get(key) !== item) throw notRegistered(namespace, name);
     }
     if (item.watch === undefined && item.last?.immutable === true) return item.last;

@@ -38,7 +38,7 @@ describe('an object with a time to live', () => {
     expect(requests.length).toBe(2);
   });
 
-  test('an object is read again for a new pod', async () => {
+  test('a cached object is read again when a new pod refers to it', async () => {
     const { api, cache, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('a', 'db'));

@@ -3,7 +3,10 @@ import { type Pod, podFullName } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type MirrorStep, mirrorPodOf, mirrorStep } from './mirror-rules.ts';
 
-/** Requests to the API server that mirror pods need. They throw errors whose `code` is the server's reason. */
+/**
+ * Requests to the API server that mirror pods need. A failed request throws an error whose `code` is the server's
+ * reason.
+ */
 export interface MirrorPodApi {
   createPod(pod: Pod, signal: AbortSignal): Promise<unknown>;
   /** Deletes the pod immediately, only if it has this UID. */
@@ -180,7 +183,7 @@ export class MirrorPods {
       const { namespace, name, uid } = mirrorPod.metadata;
       logger.info({ pod: podFullName(mirrorPod), podUid: uid, step }, 'Deleting mirror pod');
       const deleted = await succeeds(api.deletePod(namespace, name, uid, signal), ['NotFound', 'Conflict']);
-      // Another pod has taken the name; the watch will show it soon.
+      // Another pod has taken the name, and the watch will show that pod soon.
       if (!deleted) return 'behind';
     }
     if (step === 'delete' || staticPod === undefined) return 'done';

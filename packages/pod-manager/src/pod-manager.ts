@@ -54,7 +54,7 @@ export class PodManager {
     this.#onCountChanged = onCountChanged;
   }
 
-  /** Replaces all pods and mirror pods by these. */
+  /** Replaces all known pods and mirror pods by the given ones. */
   setPods(pods: readonly Pod[]): void {
     this.#podByUid = new Map();
     this.#podByFullName = new Map();

@@ -153,7 +153,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('F3: mirror pods of an older manifest are replaced when the new version may start, and its UID is passed', async () => {
+  test('F3: a mirror pod of an older manifest is replaced when the new version may start, and isTerminating gets the UID of that version', async () => {
     const asked: (string | undefined)[] = [];
     let terminating = true;
     const isTerminating = (_fullName: string, next: string | undefined): boolean => {

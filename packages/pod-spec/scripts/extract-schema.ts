@@ -1,7 +1,7 @@
-// Writes schema/api.txt: the names, types and requiredness of the fields of the API types that the project uses. They
-// come from the OpenAPI document of a Kubernetes release (api/openapi-spec/swagger.json in its source). This script is
-// needed for a new release only: `node scripts/extract-schema.ts <swagger.json> <version> && pnpm run generate`. No
-// descriptions are copied from the document.
+// Writes schema/api.txt: the names, types and requiredness of the fields of the API types that the project uses. The
+// fields come from the OpenAPI document of a Kubernetes release (api/openapi-spec/swagger.json in its source). This
+// script is needed for a new release only: `node scripts/extract-schema.ts <swagger.json> <version> && pnpm run
+// generate`. No descriptions are copied from the document.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const roots = [

@@ -6,7 +6,10 @@ export interface Mount {
   readonly containerPath: string;
   /** Path on the host; empty for an image volume. */
   readonly hostPath: string;
-  /** Volume name and path in the image. Only set for an image volume (KEP-4639), which the runtime mounts. */
+  /**
+   * Volume name and path in the image, for an image volume (KEP-4639), which the runtime mounts; absent for all other
+   * mounts.
+   */
   readonly imageVolume?: { readonly name: string; readonly subPath: string };
   readonly readOnly: boolean;
   /** Whether submounts are read-only too (`KEP-3857`); requires support by the runtime. */

@@ -5,7 +5,7 @@ import type { RuntimeContainerStatus } from './runtime-status.ts';
 export type EndedContainer = Pick<RuntimeContainerStatus, 'state' | 'exitCode' | 'reason'> &
   Partial<Pick<RuntimeContainerStatus, 'restartOwed'>>;
 
-/** Feature gates that affect restarts. Both are enabled by default since 1.36. */
+/** Feature gates that affect restarts. Both feature gates are enabled by default since 1.36. */
 export interface RestartFeatures {
   /** `ContainerRestartRules` (KEP-5307): enables a container's `restartPolicy` and `restartPolicyRules`. */
   readonly containerRestartRules: boolean;
@@ -125,8 +125,8 @@ export function shouldStart(
 }
 
 /**
- * Returns whether a container that is being killed should be restarted. Such a container has no exit code yet, so its
- * rules cannot be evaluated: only the policies of the container and the pod count.
+ * Returns whether a container that is being killed should be restarted. A container that is being killed has no exit
+ * code yet, so its rules cannot be evaluated: only the policies of the container and the pod count.
  */
 export function restartsAfterKill(pod: Pod, container: Container, features: RestartFeatures): boolean {
   const own = features.containerRestartRules ? container.restartPolicy : undefined;

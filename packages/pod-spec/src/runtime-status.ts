@@ -42,14 +42,16 @@ export interface RuntimeContainerStatus {
   /** Stop signal, such as `SIGTERM`; absent if the runtime does not report it. */
   readonly stopSignal?: string;
   /**
-   * Set if the kubelet stopped the container, or is stopping it, in order to restart it regardless of its exit code.
+   * Reason for a stop after which the kubelet must restart the container regardless of its exit code; absent if there
+   * was no stop for a restart.
    */
   readonly restartOwed?: RestartOwed;
   /**
-   * Set if the container runs, but its `postStart` hook, its `Started` event or the link to its log is still missing.
+   * Whether the start of a running container is not complete: its `postStart` hook, its `Started` event or the link to
+   * its log is still missing.
    */
   readonly startUnfinished?: true;
-  /** Set if the container runs although its `postStart` hook has failed. The kubelet must stop the container. */
+  /** Whether the container runs although its `postStart` hook has failed. The kubelet must stop the container. */
   readonly hookFailed?: true;
 }
 

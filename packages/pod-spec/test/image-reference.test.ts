@@ -86,7 +86,7 @@ describe('parseImageReference', () => {
     );
   });
 
-  it('an image reference without tag and digest has neither', () => {
+  it('parseImageReference returns neither a tag nor a digest for an image without them', () => {
     expect(parseImageReference('a')).toStrictEqual({ domain: 'docker.io', path: 'library/a' });
     expect(parseImageReference('a:b')).toStrictEqual({ domain: 'docker.io', path: 'library/a', tag: 'b' });
     expect(parseImageReference(`a@${DIGEST}`)).toStrictEqual({

@@ -70,7 +70,7 @@ describe('facts about pods', () => {
     ]).toEqual(['source', 'mirror', 'hash', 'seen'].map((name) => `kubernetes.io/config.${name}`));
   });
 
-  it('formats the full name of a pod for logs and for files', () => {
+  it('formatPod and podFullName format the full name of a pod for logs and for files', () => {
     expect(formatPod(makePod())).toBe('web_default(uid-1)');
     expect(podFullName(makePod())).toBe('web_default');
   });
@@ -123,7 +123,7 @@ describe('facts about pods', () => {
     [' 80', undefined],
     ['x80', undefined],
     ['', undefined],
-  ])('finds the container port named %j: %j', (port, expected) => {
+  ])('resolveContainerPort finds for the port %j the number %j', (port, expected) => {
     expect(resolveContainerPort({ ports: [{ name: 'http', containerPort: 80 }] }, port)).toBe(expected);
   });
 
@@ -134,7 +134,7 @@ describe('facts about pods', () => {
     ['net/ipv4/ip_forward', 'net.ipv4.ip_forward'],
     ['net.ipv4.conf.eno2/100.rp_filter', 'net.ipv4.conf.eno2/100.rp_filter'],
     ['net/ipv4/conf/eno2.100/rp_filter', 'net.ipv4.conf.eno2/100.rp_filter'],
-  ])('normalizes the sysctl %j to %j', (name, expected) => {
+  ])('normalizeSysctlName turns the sysctl %j into %j', (name, expected) => {
     expect(normalizeSysctlName(name)).toBe(expected);
   });
 });
@@ -146,7 +146,7 @@ describe('container ids', () => {
     expect(formatContainerId({ runtime: 'containerd', id: 'abc' })).toBe('containerd://abc');
   });
 
-  it.each(['', 'abc', 'a://b://c'])('refuses the container ID %j', (text) => {
+  it.each(['', 'abc', 'a://b://c'])('parseContainerId refuses the container ID %j', (text) => {
     const message = `invalid container ID: ${JSON.stringify(text)}`;
     expect(() => parseContainerId(text)).toThrow(expect.objectContaining({ code: 'InvalidContainerId', message }));
   });

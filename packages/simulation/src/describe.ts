@@ -119,7 +119,7 @@ function body(observation: Observation): string | undefined {
 }
 
 /**
- * Returns the trace text of a mount; `undefined` unless it is a mount of a local volume, because only those are traced.
+ * Returns the trace text of a mount of a local volume. Returns `undefined` for all other mounts, which are not traced.
  */
 function mountText(source: string, target: string): string | undefined {
   return target.includes('local-volume') ? `${source} is mounted at ${target}` : undefined;

@@ -25,7 +25,7 @@ export type Happening =
   | { readonly kind: 'callHangs'; readonly forMs: number }
   | { readonly kind: 'kubeletStarted' }
   | { readonly kind: 'kubeletEnded'; readonly how: 'killed' | 'stopped' }
-  /** The kubelet could not use its state files. It is started again. */
+  /** The kubelet could not use its state files, and will be started again. */
   | { readonly kind: 'kubeletGaveUp'; readonly error: unknown }
   /** The kubelet's `run` ended without being stopped. */
   | { readonly kind: 'kubeletFailed'; readonly error: unknown }
@@ -83,10 +83,10 @@ export type Happening =
   | { readonly kind: 'podCreated'; readonly pod: PodPlan }
   /**
    * A user's deletion of a pod takes effect immediately after this observation. `graceSeconds` is the grace period, if
-   * the user sets one.
+   * the user sets a grace period.
    */
   | { readonly kind: 'podDeleted'; readonly uid: string; readonly graceSeconds?: number }
-  /** A secret or config map now has this content. `undefined` means that it is deleted. */
+  /** A secret or config map now has this content. The version `undefined` means that the object is deleted. */
   | { readonly kind: 'objectChanged'; readonly object: ObjectPlan; readonly version: number | undefined }
   /** A pod now requests other resources. */
   | { readonly kind: 'podResized'; readonly uid: string; readonly cpu: CpuPlan }

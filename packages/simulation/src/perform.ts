@@ -79,7 +79,7 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
     }
     case 'restartKubelet':
       node.stop();
-      // Kills the kubelet, like a service manager, if the kubelet has not exited by then.
+      // Kills the kubelet, like a service manager, if the kubelet still runs when it is due to be started again.
       clock.setTimer(action.downMs, () => {
         node.kill('cancelled');
         node.start();
@@ -197,7 +197,10 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
   }
 }
 
-/** Powers the machine off. Its next kubelet has the next policies, and no state files of the previous policies. */
+/**
+ * Powers the machine off. The next kubelet of the machine has the next policies, and no state files of the previous
+ * policies.
+ */
 async function changePolicies(stage: Stage, downMs: number): Promise<void> {
   const { world, tell } = stage;
   if (world.off) return;

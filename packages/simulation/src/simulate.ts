@@ -39,7 +39,7 @@ export interface SimulationResult {
   readonly faults: ReadonlyMap<string, number>;
   /** Number of judgements by invariant. */
   readonly checks: ReadonlyMap<InvariantId, number>;
-  /** Hash of the whole trace. It is the same for the same scenario. */
+  /** Hash of the whole trace, which is always the same for a scenario. */
   readonly traceHash: string;
   /** Virtual time of the run. */
   readonly elapsedMs: number;

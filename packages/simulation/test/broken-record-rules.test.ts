@@ -68,7 +68,7 @@ const slowEnd = scenario(
   [{ atMs: 60_000, do: 'removeManifest', file: 'p1.yaml' }],
 );
 
-/** One container of a pod of the API ends for good, and its record is removed while no kubelet runs. */
+/** One container of a pod of the API exits and is not restarted, and its record is removed while no kubelet runs. */
 const endedForGood: Scenario = {
   ...quietNode,
   node: { ...quietNode.node, cluster: true },

@@ -44,7 +44,7 @@ const slowPull: Scenario = {
   ],
 };
 
-/** One healthy pod that is added and removed. */
+/** A healthy pod that is added and removed. */
 const comeAndGo: Scenario = {
   ...quietNode,
   actions: [

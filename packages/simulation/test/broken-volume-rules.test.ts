@@ -196,7 +196,7 @@ seenBroken([
   ],
 ]);
 
-test('V7: a volume of one pod is handed over to the next pod when the first is gone', async () => {
+test('V7: a ReadWriteOncePod volume is published to the next pod when the first pod is gone', async () => {
   const seen: string[] = [];
   const result = await simulate(handedOver, { onObservation: (text) => seen.push(text) });
   expect(result.violation).toBeUndefined();

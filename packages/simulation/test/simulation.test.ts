@@ -27,7 +27,7 @@ test('the seeds inject every kind of fault and judge all but the rarest invarian
   const ofDevices = ['deviceIll', 'restartPlugin', 'pluginFault'];
   for (const kind of [...kinds, ...others, ...ofDevices]) expect(totals.faults.get(kind), kind).toBeGreaterThan(10);
   const rare = ['F2', 'K2', 'K4', 'C7', 'F1'];
-  // These invariants are judged only for a node in a cluster, in `cluster.test.ts`.
+  // The invariants of a node in a cluster are judged only in `cluster.test.ts`.
   const inCluster = ['S4', 'S5', 'S6', 'S7', 'S8', 'F3', 'K3', 'N6', 'W4'];
   // The invariants of CSI volumes and exclusive resources are judged only in `volumes.test.ts` and `resources.test.ts`.
   const withVolumes = ['V1', 'V2', 'V3', 'V4', 'V5', 'V6', 'V7'];

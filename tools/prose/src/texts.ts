@@ -35,7 +35,7 @@ const MODIFIERS = new Set([
 ]);
 /** The shortest string that counts as a message, in words. Shorter strings are mostly identifiers and values. */
 const MESSAGE_WORDS = 4;
-/** How many of these words must be plain ones: a template of placeholders and punctuation is no message. */
+/** Minimum number of plain words in a message: a template of placeholders and punctuation is no message. */
 const PLAIN_WORDS = 2;
 /** Matches code in another language, or a generated line of TypeScript, which is no text for readers. */
 const CODE = /^\s*(?:import|export) .*\bfrom ['"$]|;\s*(?:do|done|fi)\b/m;

@@ -34,7 +34,7 @@ export class DeviceFacts {
 
   /**
    * Reports whether a pod may have been admitted before any device plugin had registered the resources that the pod
-   * requests. Such a pod may never get devices, because admission did not check whether any were free.
+   * requests. A pod that was admitted so may never get devices, because admission did not check whether any were free.
    * @param cameAtMs earliest time at which the pod was added; a pod that waits for its name is admitted before it
    * starts
    */

@@ -126,7 +126,7 @@ export class Facts {
   readonly #createAskedAtMs = new Map<string, number>();
   /**
    * UIDs of pods that the user did not want when a kubelet started, so that this kubelet knew only their containers.
-   * Also UIDs of pods that were removed without a grace period.
+   * UIDs of pods that were removed without a grace period are included.
    */
   readonly #orphaned = new Set<string>();
 
@@ -140,7 +140,7 @@ export class Facts {
 
   /**
    * Reports whether the node has rejected or terminated the pod for lack of resources, for a shutdown or for its
-   * deadline. No invariant may then require the pod to run.
+   * deadline, so that no invariant may require the pod to run.
    */
   wasEnded(uid: string): boolean {
     return this.resources.wasEnded(uid) || this.shutdown.wasEnded(uid) || this.deadlines.mayBeOver(uid);
@@ -158,8 +158,8 @@ export class Facts {
   }
 
   /**
-   * Grace period of a pod that was evicted for a soft threshold; `Infinity` if the pod was not evicted so, or if only
-   * the pod's own grace period applies.
+   * Returns the maximum grace period of a pod that was evicted for a soft threshold, and `Infinity` if there is no
+   * maximum or the pod was not evicted so.
    */
   evictionGraceSeconds(uid: string): number {
     const most = this.node.resources?.soft?.maxPodGraceSeconds ?? -1;

@@ -11,7 +11,10 @@ export class Lives {
   readonly #lostSandboxes = new Map<string, number>();
   /** Time of the last request for a sandbox, by pod UID. */
   readonly #sandboxAskedAtMs = new Map<string, number>();
-  /** Delay with which the runtime creates a sandbox although the call has failed; 0 before such a fault is injected. */
+  /**
+   * Delay with which the runtime creates a sandbox although the call has failed; 0 before a fault with this effect is
+   * injected.
+   */
   #lateSandboxMs = 0;
   /** Times at which sandboxes whose creation has seemingly failed may still appear, by pod UID. */
   readonly #lateSandboxes = new Map<string, number[]>();

@@ -8,19 +8,19 @@ import { MANIFEST_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 export const SEEN_MS = 35_000;
 
 interface FileFacts {
-  /** Current content of the file; `undefined` if it is malformed. */
+  /** Current content of the file; `undefined` if the content is malformed. */
   readonly content: PodPlan | undefined;
   /** The last well-formed version of the file, which a kubelet keeps if it has seen all versions. */
   readonly lastGood: PodPlan | undefined;
   readonly writtenAtMs: number;
   /**
-   * Whether containers have run according to `lastGood`. If so, a kubelet has seen this version, and the next kubelet
-   * must know it (F2).
+   * Whether containers have run according to `lastGood`. If containers have run according to this version, a kubelet
+   * has seen it, and the next kubelet must know it (F2).
    */
   readonly proven: boolean;
 }
 
-/** The manifest files, and the versions of them that a kubelet can know. */
+/** The manifest files, and the versions of these files that a kubelet can know. */
 export class ManifestFacts {
   readonly #files = new Map<string, FileFacts>();
   /** Names of all pods that each file has ever contained. */

@@ -65,15 +65,15 @@ export class ResourceFacts {
   }
 
   /**
-   * Time at which a pod was evicted with a grace period, for a soft threshold; -1 if the pod was not evicted so, or if
-   * a hard threshold was exceeded since, which ends the grace period.
+   * Time at which a pod was evicted for a soft threshold, with a grace period; -1 for all other pods. A hard threshold
+   * that is exceeded later ends the grace period, and the result is then -1, too.
    */
   softlyEvictedAtMs(uid: string): number {
     return this.#softly.get(uid) ?? -1;
   }
 
   /**
-   * Reports whether the node has ever rejected or terminated the pod for lack of resources. No invariant may then
+   * Reports whether the node has ever rejected or terminated the pod for lack of resources, so that no invariant may
    * require the pod to run.
    */
   wasEnded(uid: string): boolean {

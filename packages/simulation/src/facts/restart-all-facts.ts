@@ -36,7 +36,8 @@ export class RestartAllFacts {
 
   /**
    * Time at which the kubelet first requested the removal of the record whose exit required a restart of all
-   * containers; -1 if the kubelet has not. This record is removed last, so the restart has dealt with all earlier runs.
+   * containers; -1 if the kubelet has not. The record of this exit is removed last, so the restart has dealt with all
+   * earlier runs.
    */
   doneAtMs(uid: string): number {
     return this.#doneAtMs.get(uid) ?? -1;
@@ -48,7 +49,10 @@ export class RestartAllFacts {
     return askedAtMs >= 0 && (askedAtMs >= startedAtMs || this.doneAtMs(podUid) < askedAtMs);
   }
 
-  /** Reports whether a run started before the last restart of all containers, or before the exit that requires one. */
+  /**
+   * Reports whether a run started before the last restart of all containers, or before the exit that requires a restart
+   * of all containers.
+   */
   isOver({ podUid, startedAtMs }: Life): boolean {
     return Math.max(this.askedAtMs(podUid), this.doneAtMs(podUid)) >= startedAtMs;
   }

@@ -18,8 +18,8 @@ export interface Period {
 }
 
 /**
- * Returns the grace periods of a plan in ascending order of priority. Implemented from the documentation, independently
- * of the tested code.
+ * Returns the grace periods of a plan in ascending order of priority. The function is implemented from the
+ * documentation, independently of the tested code.
  */
 export function periodsOf({ total, byPriority }: ShutdownPlan): readonly Period[] {
   if (byPriority !== undefined) return byPriority.toSorted((a, b) => a.priority - b.priority);
@@ -40,8 +40,8 @@ export function groupOf(periods: readonly Period[], pod: PodPlan | undefined): n
 }
 
 /**
- * Shutdowns that logind has announced, the kubelet's knowledge of them, and the pods that the kubelet has terminated
- * for a shutdown.
+ * Shutdowns that logind has announced, the shutdowns that the kubelet knows, and the pods that the kubelet has
+ * terminated for a shutdown.
  */
 export class ShutdownFacts {
   /** Whether a shutdown is announced, and the time at which this last changed: -1 before the first announcement. */
@@ -82,9 +82,9 @@ export class ShutdownFacts {
   }
 
   /**
-   * Reports whether any kubelet terminated or rejected the pod for a shutdown, unlike {@link wasEnded} also an earlier
-   * one. A kubelet's decision about a static pod is lost with the kubelet, and the next kubelet may start the pod
-   * again.
+   * Reports whether any kubelet terminated or rejected the pod for a shutdown, also an earlier kubelet, unlike
+   * {@link wasEnded}. A kubelet's decision about a static pod is lost with the kubelet, and the next kubelet may start
+   * the pod again.
    */
   wasEverEnded(uid: string): boolean {
     return this.#everEnded.has(uid);

@@ -77,7 +77,7 @@ export class WantedPods {
     );
   }
 
-  /** Whether it is uncertain of any pod that a kubelet keeps it, see {@link isUnsure}. */
+  /** Whether {@link isUnsure} is true for any pod that was ever wanted. */
   get someAreUnsure(): boolean {
     return this.knownUids.some((uid) => this.isUnsure(uid));
   }

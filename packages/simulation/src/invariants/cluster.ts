@@ -119,7 +119,7 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
   const sinceMs = Math.max(facts.api.awaySinceMs, facts.runtimeChangedAtMs);
   let seen = false;
   for (const pod of facts.pods.wanted.values()) {
-    // A pod that was admitted before its resources were known to be devices may never get them.
+    // A pod that was admitted before its resources were known to be devices may never get these devices.
     if (facts.wasEnded(pod.uid) || hasToReadItsObjects(pod, facts) || facts.devices.wasLetInBlindly(pod)) continue;
     for (const plan of pod.init.length === 0 && !facts.objects.isHeldBack(pod) ? pod.containers : []) {
       const last = facts.lives.of(pod.uid, plan.name).at(-1);
@@ -229,8 +229,9 @@ function shownFault(
 }
 
 /**
- * Reports whether the kubelet may report restart counts from a stale read: the kubelet rejected the pod and never
- * inspected its containers, or the kubelet started with stale reads and the runtime has no older records.
+ * Reports whether the kubelet may report restart counts from a stale read. This can happen if the kubelet rejected the
+ * pod and never inspected its containers. It can also happen if the kubelet started with stale reads and the runtime
+ * has no older records.
  */
 function wasReadOld({ api, resources, kubeletStartedAtMs }: Facts, uid: string): boolean {
   return (resources.isRefused(uid) && api.staleUntilMs > 0) || api.wasStaleSince(kubeletStartedAtMs);

@@ -133,7 +133,7 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
   const started = pod.containers.find(({ name }) => here(name).some(isKnown));
   if (started !== undefined) return { wrong: `init ${subject} started after main container ${started.name}` };
   // A start may outlive its kubelet and complete after the next kubelet has requested the removal of the container. No
-  // kubelet has seen such a run, so the container may run again.
+  // kubelet has then seen the run, so the container may run again.
   const again = here(life.name).some(
     (earlier) =>
       earlier !== life &&
@@ -264,7 +264,7 @@ function leftOfDeletionSeconds(facts: Facts, uid: string): number {
 }
 
 /**
- * Returns the part of its grace period that a container with a preStop hook may have used before it is stopped. One
+ * Returns how much of its grace period a container may have spent on its preStop hook before the stop request. One
  * attempt to stop the container may start the hook, and the next attempt stop the container.
  */
 function spentOnHookMs(life: Life, facts: Facts): number {
@@ -309,14 +309,14 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
 });
 
 /**
- * Reports whether no component knows how a container exited. The record of the exit was removed with the pod (evicted,
- * terminated, or rejected for a shutdown) or for lack of disk space, and the kubelet was killed before the API server
- * got the status. For static pods, the runtime has the only record.
+ * Reports whether no component knows how a container exited. The record of the exit was removed with the pod or for
+ * lack of disk space. The kubelet was killed before the API server got the status. For static pods, the runtime has the
+ * only record.
  */
 function isForgotten(life: Life, facts: Facts): boolean {
   const { id, podUid, endedAtMs = 0 } = life;
   // The record was removed before the running kubelet had reported the exit. If a rule can restart all containers, a
-  // missing record means that they are restarted.
+  // missing record means that all containers are restarted.
   if (facts.records.isLost(life) || isLostWithLater(life, facts) || mayHaveBegunAnew(life, facts)) return true;
   if (isInitOfEitherSandbox(life, facts)) return true;
   if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
@@ -374,8 +374,8 @@ function mayHaveBegunAnew({ podUid }: Life, { pods, lives, records }: Facts): bo
 function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boolean {
   const { id, plan, end, endedAtMs = 0 } = last;
   if (mayRestart(pod, plan, last)) return !isInit || hasFailed(pod, last.name, last);
-  // A container that the kubelet stopped in order to restart it is restarted unless its policy is Never. If a container
-  // exits after the stop request, the kubelet cannot know whether it exited because of the request.
+  // A container that the kubelet stopped for a restart is restarted, unless its policy is Never. If a container exits
+  // after the stop request, the kubelet cannot know whether it exited because of the request.
   const askedAtMs = facts.stopAskedAtMs(id) ?? Number.POSITIVE_INFINITY;
   // A failed `postStart` hook makes the kubelet stop a container in order to restart it. The container may exit during
   // its preStop hook, before that request.

@@ -116,7 +116,7 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
 }
 
 /**
- * Reports whether a sidecar's hook always fails, or runs until its container exits. The containers after such a sidecar
+ * Reports whether a sidecar's hook always fails, or runs until its container exits. The containers after that sidecar
  * wait forever.
  */
 function isNeverUp(plan: ContainerPlan): boolean {

@@ -37,8 +37,8 @@ export const hooksRunOnce: Invariant = invariant('C5', ['hookBegan'], () => {
 
 /**
  * Reports whether a container got a stop request that the running kubelet can know of. A kubelet records which
- * containers it stops in order to restart them. A kubelet does not record which pods it terminates, because the sources
- * of the pods show that.
+ * containers it stops for a restart. A kubelet does not record which pods it terminates, because the sources of the
+ * pods show that.
  */
 function isKnownAsStopped({ id, podUid, startedAtMs }: Life, facts: Facts): boolean {
   const askedAtMs = facts.stopAskedAtMs(id);

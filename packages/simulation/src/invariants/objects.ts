@@ -13,7 +13,10 @@ export const objectsFirst: Invariant = invariant('W4', ['containerStarted'], () 
   return judged(missing && `container ${name} of pod ${podUid} started although ${missing.name} has never existed`);
 });
 
-/** W4: the files of a secret or config map change atomically. In the final state their content equals the API's. */
+/**
+ * W4: the files of a secret or config map change atomically. In the final state the content of these files equals the
+ * content in the API.
+ */
 export const objectsAreWhole: Invariant = invariant('W4', ['end', 'health'], () => (observation, facts) => {
   const look = observation.kind === 'end' ? observation.look.cluster : undefined;
   const cluster = observation.kind === 'health' ? observation.cluster : look;

@@ -110,7 +110,7 @@ export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepB
     }
     if (step === 'syncTerminatingRuntimePod' && !orphansFromMs.has(uid)) orphansFromMs.set(uid, atMs);
     // A termination that waits for a runtime that is down was requested long before its start. A termination that
-    // started when only the runtime knew the pod continues if the pod is added and removed meanwhile.
+    // started when only the runtime knew the pod continues if the pod is added and removed during the termination.
     if (step === 'syncTerminatingPod' && ending === undefined) {
       const isJustBack = facts.runtimeUp && atMs - facts.runtimeChangedAtMs < SEEN_MS;
       const heldFromMs = isJustBack ? facts.runtimeDownAtMs : atMs;

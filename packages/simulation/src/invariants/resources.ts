@@ -16,7 +16,10 @@ import { watchSilenceMs } from './watch-silence.ts';
  */
 export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'], () => {
   let before: ReadonlyMap<string, number> = new Map();
-  /** Pods that got more resources while they wait to be admitted again. Such pods are judged when they are admitted. */
+  /**
+   * Pods that got more resources while they wait to be admitted again. The invariant judges these pods when they are
+   * admitted.
+   */
   let waiting: readonly string[] = [];
   return (observation, facts) => {
     const { grants } = facts.resources;
@@ -179,7 +182,7 @@ function mayHold(uid: string, facts: Facts): boolean {
   // finished.
   if (overAtMs >= 0 && !cameAgain && !facts.isBeingEnded(uid)) return false;
   if (facts.api.hasEnded(uid) && facts.lives.runningOf(uid).length === 0) return false;
-  // A pod that was removed before the kubelet started and not added again was never known to it.
+  // A pod that was removed before the kubelet started and not added again was never known to this kubelet.
   return (
     facts.isKnownToKubelet(uid) ||
     facts.pods.isUnsure(uid) ||

@@ -228,7 +228,7 @@ export const waitsNoLonger: Invariant = invariant('N9', ['settled'], () => (obse
   const { shutdown, node, pods } = facts;
   if (node.shutdown === undefined || !shutdown.isHeard || shutdown.locks === 0 || !facts.kubeletUp) return undefined;
   const periods = periodsOf(node.shutdown);
-  // A pod that was removed since the shutdown started also counts: the kubelet has to wait for it.
+  // A pod that was removed since the shutdown started also counts: the kubelet has to wait for its termination.
   const known = pods.knownUids.filter((uid) => {
     const wasThere = pods.unwantedSinceMs(uid) > shutdown.heardAtMs - SEEN_MS;
     return facts.isKnownToKubelet(uid) || pods.wanted.has(uid) || wasThere;

@@ -44,7 +44,7 @@ function hasLostItsPlace(uid: string, { pods, kubeletStartedAtMs }: Facts): bool
 
 /**
  * P5: remains of unknown pods are removed only after all sources have reported. Empty sandboxes that a later sandbox of
- * the same pod has replaced may be removed at any time, because no pod needs them (`evictSandboxes`).
+ * the same pod has replaced may be removed at any time, because no pod needs these sandboxes (`evictSandboxes`).
  */
 export const unknownIsKnownLate: Invariant = invariant('P5', ['call'], () => (observation, facts) => {
   if (observation.kind !== 'call') return undefined;

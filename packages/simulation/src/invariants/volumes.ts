@@ -79,8 +79,8 @@ export const successIsSeen: Invariant = invariant('V3', ['containerStarted'], ()
 
 /** V4: while a volume is staged, the node reports it in use, whichever kubelet staged the volume. */
 export const keptInUse: Invariant = invariant('V4', ['volumesInUse'], () => ({ names }, { volumes, node }) => {
-  // Not judged once the API server has lost its store: the new Node object lists no volumes in use, and a restarted
-  // kubelet may register the node before the kubelet has found the volumes that the previous kubelet staged.
+  // After a loss of the API server's store, the new Node object lists no volumes in use. A restarted kubelet may
+  // register the node before it has found the volumes that the previous kubelet staged.
   if (names === undefined || volumes.wipedAtMs >= 0) return undefined;
   const [lost] = unreported(volumes.attachableStaged, names, node.csi);
   return judged(lost && `volume ${lost} is staged, but the node does not report it in use any more`);

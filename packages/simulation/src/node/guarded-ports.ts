@@ -111,7 +111,7 @@ export function guardedTransport(lease: Lease, transport: HttpTransport): HttpTr
     async request(request, signal) {
       const call = { port: 'api', name: request.method, args: [request.path] } as const;
       // The response body is read after the call has returned, until the caller aborts or the process dies. A call's
-      // own signal ends with the response, so the body needs another one.
+      // own signal ends with the response, so the body needs another signal.
       const untilThen = lease.untilDeath(signal ?? new AbortController().signal);
       const response = await lease.call(call, signal, () => transport.request(request, untilThen));
       return { ...response, body: lease.stream(call, signal, () => response.body) };

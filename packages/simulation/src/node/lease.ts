@@ -35,7 +35,7 @@ export class Lease {
     return this.#dead;
   }
 
-  /** Number of pending timers of the process. Used to detect leaks. */
+  /** Number of pending timers of the process, by which leaks are detected. */
   get pendingTimers(): number {
     return this.#timers.size;
   }

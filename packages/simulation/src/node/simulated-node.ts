@@ -47,7 +47,7 @@ const START_AGAIN_MS = 1000;
 /** Type of the function that sends a request to the API server. */
 export type ApiRequester = HttpTransport['request'];
 
-/** Changes of the ports between the kubelet and the world. Tests use them to break invariants on purpose. */
+/** Changes of the ports between the kubelet and the world. Tests use these changes to break invariants on purpose. */
 export interface Decorations {
   /** Changes the runtime as the kubelet sees it. */
   readonly cri?: (cri: RuntimeService & ImageService, world: World) => RuntimeService & ImageService;
@@ -219,7 +219,7 @@ export class SimulatedNode {
     this.#process?.stop.abort(new DOMException('SIGTERM', 'AbortError'));
   }
 
-  /** Whether pod events must be observed, because they carry information that no other port has. */
+  /** Whether pod events must be observed, because pod events carry information that no other port has. */
   get #tells(): boolean {
     const { resources, devices, shutdown, numa } = this.#plan;
     return numa !== undefined || resources !== undefined || devices !== undefined || shutdown !== undefined;

@@ -161,8 +161,8 @@ export type Action = { readonly atMs: number } & (
       readonly whole: WholePlan;
     }
   /**
-   * The machine is off for `downMs`. Afterwards its kubelet has other policies for CPUs and memory, and the state files
-   * are removed, which upstream requires.
+   * The machine is off for `downMs`. Afterwards the next kubelet has other policies for CPUs and memory, and the state
+   * files are removed, which upstream requires.
    */
   | { readonly do: 'changePolicies'; readonly downMs: number }
   /** An ephemeral container is added to a pod. */
@@ -216,14 +216,14 @@ export interface NodePlan {
   readonly csi?: CsiPlan;
   /** The node's device plugins. Default: none. */
   readonly devices?: readonly DevicePluginPlan[];
-  /** How pods delay the machine's shutdown. Default: pods do not delay the shutdown. */
+  /** Grace periods by which pods delay the machine's shutdown. Default: pods do not delay the shutdown. */
   readonly shutdown?: ShutdownPlan;
   /** The simulated resources of the node; absent if the node's resources are not simulated. */
   readonly resources?: {
     readonly cpuCount: number;
     /** Time for which a pressure condition stays after the pressure has ended. */
     readonly pressureTransitionMs: number;
-    /** Maximum age of the stats. 0 means that they are always current. */
+    /** Maximum age of the stats. 0 means that the stats are always current. */
     readonly figuresEveryMs: number;
     /** Grace periods of soft thresholds. Default: there are no soft thresholds. */
     readonly soft?: SoftThresholdsPlan;
@@ -235,7 +235,10 @@ export interface Scenario {
   readonly seed: number;
   readonly node: NodePlan;
   readonly actions: readonly Action[];
-  /** Latest end of all faults. Then the quiet period starts, in which the node must reach the desired state. */
+  /**
+   * Latest end of all faults. After the faults, the quiet period starts, in which the node must reach the desired
+   * state.
+   */
   readonly faultsEndMs: number;
   /** Duration of the quiet period. */
   readonly quietMs: number;

@@ -11,8 +11,8 @@ export type BrokenKind = 'noContainers' | 'wrongTypes' | 'leadsOutside';
 const BROKEN_KINDS: readonly [BrokenKind, ...BrokenKind[]] = ['noContainers', 'wrongTypes', 'leadsOutside'];
 
 /**
- * Adds objects of the API server that no node can run. Such objects must not affect other pods. They are drawn with
- * random numbers of their own, so that the rest of a scenario stays the same.
+ * Adds objects of the API server that no node can run. The objects must not affect other pods. The objects are drawn
+ * with random numbers of their own, so that the rest of a scenario stays the same.
  */
 export function withBrokenObjects(seed: number, node: NodePlan, actions: readonly Action[]): readonly Action[] {
   const dice = diceOf(seed, 'cluster', 'broken');

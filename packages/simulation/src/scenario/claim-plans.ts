@@ -3,7 +3,7 @@ import { diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** The DRA driver of a node. Its devices are named `r0`, `r1` and so on. */
+/** The DRA driver of a node. The driver's devices are named `r0`, `r1` and so on. */
 export interface ClaimsPlan {
   readonly devices: number;
 }

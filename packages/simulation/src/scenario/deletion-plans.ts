@@ -8,7 +8,8 @@ type Deletion = Extract<Action, { readonly do: 'apiDelete' }>;
 const GO = 0.25;
 const COME_AGAIN = 0.5;
 /**
- * Fraction of deletions with an explicit grace period, and fraction of deletions that are repeated with a shorter one.
+ * Fraction of deletions with an explicit grace period, and fraction of deletions that are repeated with a shorter grace
+ * period.
  */
 const OWN_GRACE = 0.2;
 const ASKED_AGAIN = 0.25;

@@ -3,7 +3,7 @@ import { type Dice, diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** A device plugin of a simulated node. Its devices are named `d0`, `d1` and so on. */
+/** A device plugin of a simulated node. The plugin's devices are named `d0`, `d1` and so on. */
 export interface DevicePluginPlan {
   readonly resource: string;
   readonly count: number;
@@ -23,8 +23,8 @@ const RESOURCES = ['example.com/gpu', 'example.com/nic'] as const;
 const NODES_WITH_DEVICES = 0.1;
 
 /**
- * Adds one or two device plugins to some nodes, pods that request devices, and faults of the plugins and devices. All
- * of them are drawn with random numbers of their own, so that the rest of a scenario stays the same.
+ * Adds one or two device plugins to some nodes, pods that request devices, and faults of the plugins and devices.
+ * Plugins, pods and faults are drawn with random numbers of their own, so that the rest of a scenario stays the same.
  * @param all if true, every node has devices
  */
 export function withDevices(

@@ -3,7 +3,7 @@ import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, HookRunPlan, PodPlan, PostStartPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** Fraction of pods with `postStart` hooks, and fraction of the containers in those pods that have one. */
+/** Fraction of pods with `postStart` hooks, and fraction of the containers with a hook in those pods. */
 const WITH_HOOKS = 0.15;
 const HOOKED = 0.5;
 const SHORT_MS = 1500;

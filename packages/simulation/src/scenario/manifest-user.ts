@@ -50,7 +50,7 @@ export class ManifestUser {
     this.#gone.push(pod);
     this.#draft.do({ atMs, do: 'removeManifest', file });
     const { dice } = this.#draft;
-    // The same UID is added again, immediately or later.
+    // A pod with the same UID is added again, immediately or later.
     if (dice.chance(0.3)) this.#write(atMs + dice.between(0, 15_000), file, pod);
   }
 

@@ -11,7 +11,7 @@ export const HOOK_COMMAND = 'hook';
 /** Command of exec `preStop` hooks. */
 export const PRE_STOP_COMMAND = 'preStop';
 
-/** Name of the node. The names of static pods end with it. */
+/** Name of the node. The names of static pods end with the name of the node. */
 export const NODE_NAME = 'node';
 
 const IMAGE = 'registry.example/app:1';

@@ -13,14 +13,14 @@ export interface NumaPolicies {
   readonly scope: 'container' | 'pod';
 }
 
-/** CPUs and memory of a machine, and the policies by which containers get them. */
+/** CPUs and memory of a machine, and the policies by which containers get CPUs and memory. */
 export interface NumaPlan {
   readonly numaNodes: number;
   readonly sockets: number;
   readonly coresPerNode: number;
   /** Number of hardware threads per core. */
   readonly threads: number;
-  /** CPUs that are offline. Never CPU 0, which is reserved for the system. */
+  /** CPUs that are offline. CPU 0 is never offline, because it is reserved for the system. */
   readonly offline: readonly number[];
   readonly memoryMiPerNode: number;
   /** Number of huge pages of 2 MiB on each NUMA node. */
@@ -41,7 +41,8 @@ const GUARANTEED = 0.65;
 
 /**
  * Adds NUMA nodes and policies to a node, pods that get CPUs and memory of their own, resizes, and changes of the
- * policies. All of this is drawn with random numbers of its own, so that the rest of a scenario stays the same.
+ * policies. Nodes, pods and changes are drawn with random numbers of their own, so that the rest of a scenario stays
+ * the same.
  */
 export function withNuma(
   seed: number,

@@ -43,14 +43,17 @@ export interface ProbePlan {
   readonly wellAfterMs: number;
   /**
    * Every n-th probe after `wellAfterMs` fails, which is too rare to reach the failure threshold. Default: no probe
-   * fails then.
+   * fails after that time.
    */
   readonly everyNthFails?: number;
   /** If true, probes fail as soon as the container is requested to stop, because the container drains. */
   readonly drains?: boolean;
   /** If true, the probe is never answered. */
   readonly hangs?: boolean;
-  /** Time after the start from which probes fail, in the first `illRuns` runs. Default: probes never fail so. */
+  /**
+   * Time after the start from which probes fail, in the first `illRuns` runs. Default: probes do not fail after some
+   * time.
+   */
   readonly illAfterMs?: number;
   readonly illRuns?: number;
 }
@@ -108,27 +111,32 @@ export interface PodPlan {
   readonly emptyDir?: boolean;
   /** If true, the pod mounts a directory of a foreign file system that may hang. */
   readonly foreign?: boolean;
-  /** If true, the pod has a readiness gate whose condition is set by another component. Never set for static pods. */
+  /**
+   * If true, the pod has a readiness gate whose condition is set by another component. Static pods never have readiness
+   * gates.
+   */
   readonly gate?: boolean;
-  /** Secrets and config maps that the pod's containers mount. Never set for static pods. */
+  /** Secrets and config maps that the pod's containers mount. Static pods never mount them. */
   readonly objects?: readonly (ObjectPlan & { readonly optional: boolean })[];
-  /** Disks of the node that the pod's containers mount through claims. Never set for static pods. */
+  /** Disks of the node that the pod's containers mount through claims. Static pods never use claims. */
   readonly disks?: readonly string[];
-  /** Volumes of CSI drivers that the pod's containers use through claims. Never set for static pods. */
+  /** Volumes of CSI drivers that the pod's containers use through claims. Static pods never use claims. */
   readonly csi?: readonly CsiVolumePlan[];
-  /** Drivers whose inline volumes the pod's containers use. Never set for static pods. */
+  /** Drivers whose inline volumes the pod's containers use. Static pods never use inline volumes. */
   readonly inlineCsi?: readonly string[];
   /**
    * Initial CPU requests of the pod's main containers. CPU requests are not part of the hash of the container specs.
    */
   readonly cpu?: CpuPlan;
-  /** ResourceClaim that the pod's containers use. Never set for static pods. */
+  /** ResourceClaim that the pod's containers use. Static pods never use a ResourceClaim. */
   readonly claim?: ClaimPlan;
   /** Resources of all the pod's containers, by container name, which make the pod Guaranteed. */
   readonly whole?: Readonly<Record<string, WholePlan>>;
   /** Requested devices, by container name and resource. */
   readonly devices?: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** If true, the pod is node-critical. Only for pods of the API; pods from manifests are always critical. */
+  /**
+   * If true, the pod is node-critical. Only set for pods of the API, because pods from manifests are always critical.
+   */
   readonly critical?: boolean;
   /** Value of `activeDeadlineSeconds`: the pod fails after it has run for this time. */
   readonly deadlineSeconds?: number;
@@ -191,7 +199,10 @@ export function restartsAll(container: ContainerPlan, ended: Ended): boolean {
   return ruleFor(container, ended)?.action === 'RestartAllContainers';
 }
 
-/** Reports whether a container must be restarted after this exit. Implemented independently of the tested code. */
+/**
+ * Reports whether a container must be restarted after this exit. The rule is implemented independently of the tested
+ * code.
+ */
 export function mayRestart(pod: PodPlan, container: ContainerPlan, ended: Ended): boolean {
   if (ruleFor(container, ended) !== undefined) return true;
   const policy = restartPolicyOf(pod, container);

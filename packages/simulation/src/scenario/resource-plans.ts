@@ -14,8 +14,8 @@ const DEBUGGED = 0.1;
 
 /**
  * Adds nodes with scarce resources, pods that request these resources and are resized, critical pods, ephemeral
- * containers, and temporary memory or disk pressure. All of this is drawn with random numbers of its own, so that the
- * rest of a scenario stays the same.
+ * containers, and temporary memory or disk pressure. Nodes, pods and shortages are drawn with random numbers of their
+ * own, so that the rest of a scenario stays the same.
  * @param all if true, every node has scarce resources
  */
 export function withResources(

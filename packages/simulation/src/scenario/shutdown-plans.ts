@@ -22,8 +22,8 @@ const PRIORITIES = [0, 500, 1000, 2_000_000_000] as const;
 const LAST_MS = 60_000;
 
 /**
- * Adds machines that shut down or lose their power, pods of several priorities on them, and faults of the shutdown. All
- * of this is drawn with random numbers of its own, so that the rest of a scenario stays the same.
+ * Adds machines that shut down or lose their power, pods of several priorities on them, and faults of the shutdown.
+ * Machines, pods and faults are drawn with random numbers of their own, so that the rest of a scenario stays the same.
  * @param all if true, every node is on such a machine
  */
 export function withShutdowns(

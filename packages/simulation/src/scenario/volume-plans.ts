@@ -49,8 +49,8 @@ const CALLS = ['stage', 'unstage', 'publish', 'unpublish', 'expand'] as const;
 
 /**
  * Adds CSI drivers and volumes to a node in a cluster, pods that use them, and faults of drivers, of the controller
- * that attaches volumes, and of the machine. All of this is drawn with random numbers of its own, so that the rest of a
- * scenario stays the same.
+ * that attaches volumes, and of the machine. Drivers, volumes, pods and faults are drawn with random numbers of their
+ * own, so that the rest of a scenario stays the same.
  */
 export function withVolumes(
   seed: number,

@@ -78,7 +78,10 @@ export interface PodDeletion {
   readonly graceSeconds?: number | undefined;
 }
 
-/** The API server of the simulated cluster, and the user who works with it. Both survive the kubelet. */
+/**
+ * The API server of the simulated cluster, and the user who works with the API server. The API server and the user
+ * survive the kubelet.
+ */
 export class ClusterApi {
   readonly server: FakeApiServer;
   readonly #clock: FakeClock;

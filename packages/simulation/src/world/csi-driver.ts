@@ -10,7 +10,7 @@ import { createSocketFile, removeSocketFile } from './plugin-socket.ts';
 /** Directory in which plugins have their sockets. */
 export const PLUGINS_DIRECTORY = '/var/lib/kubelet/plugins_registry';
 
-/** A call that reached a CSI driver. The same object stands for the call in all its phases. */
+/** A call that reached a CSI driver. One object stands for the call in all phases of the call. */
 export interface CsiCall {
   readonly driver: string;
   readonly call: CsiFaultCall;
@@ -44,7 +44,9 @@ interface Request {
   readonly volumeCapability?: { readonly block: object | null } | null;
 }
 
-/** A driver whose volumes are mounts of the machine. One call per volume is in progress, as with real drivers. */
+/**
+ * A driver whose volumes are mounts of the machine. At most one call per volume is in progress, as with real drivers.
+ */
 export class SimulatedCsiDriver {
   readonly #components: CsiDriversComponents;
   readonly #clock: Clock;

@@ -21,7 +21,7 @@ export interface CsiPlace {
   readonly path: string;
 }
 
-/** The CSI drivers of the machine. Like real drivers, they survive the kubelet. */
+/** The CSI drivers of the machine. Like real drivers, the simulated drivers survive the kubelet. */
 export class CsiDrivers {
   readonly #drivers: ReadonlyMap<string, SimulatedCsiDriver>;
 

@@ -30,7 +30,7 @@ function cdiName(device: string): string {
   return `example.com/device=${device}`;
 }
 
-/** The DRA driver of the machine. Like real drivers, it survives the kubelet. */
+/** The DRA driver of the machine. Like a real driver, the simulated driver survives the kubelet. */
 export class SimulatedDraDriver {
   readonly #components: DraDriverComponents;
   readonly #plugin: FakeDraPlugin;

@@ -102,7 +102,7 @@ export class World {
   #servingError = { status: 0, untilMs: 0 };
   #etag = 0;
   /**
-   * Set when interrupted starts must no longer leave tasks behind. This is needed because a start may still be
+   * Whether interrupted starts no longer leave tasks behind. The flag is needed because a start may still be
    * interrupted after all other faults have ended.
    */
   leaksOver = false;

@@ -17,7 +17,7 @@ export interface PlotData {
   readonly spanMs: number;
   /** Value at the top of the axis. Default: the top follows the values. */
   readonly top?: number | undefined;
-  /** Smallest top of an axis that follows the values. */
+  /** Smallest value at the top of the axis if the top follows the values. */
   readonly leastTop: number;
   readonly format: (value: number | undefined) => string;
   /** Text after the current value: `of 4`. */
@@ -26,7 +26,7 @@ export interface PlotData {
   readonly none?: string;
 }
 
-/** A small plot with its title and current value. Its size never changes. */
+/** A small plot with its title and current value. The size of a plot never changes. */
 export class Plot {
   readonly figure: HTMLElement;
   readonly #title: string;

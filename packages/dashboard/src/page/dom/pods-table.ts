@@ -15,8 +15,8 @@ interface Row {
 }
 
 /**
- * The table of pods. Each pod keeps its row, and only changed cells are written. One row is in the tab order; the arrow
- * keys move among rows.
+ * The table of pods. Each pod keeps its row, and only changed cells are written. Only one row is in the tab order, and
+ * the arrow keys move the focus to other rows.
  */
 export class PodsTable {
   readonly #body: HTMLElement = byId('pod-rows');
