@@ -82,7 +82,7 @@ describe('the responses of the dashboard', () => {
     expect(body.match(/href="[^"]*"/g)?.map((link) => link.slice(0, 12))).toEqual(['href="data:i']);
   });
 
-  it('redirects to the page relative to the address, so that a proxy may add a prefix', () => {
+  it('the dashboard redirects to the page relative to the address, so that a proxy may add a prefix', () => {
     expect(ask('/dashboard')).toMatchObject({ status: 302, headers: { Location: 'dashboard/' } });
   });
 
@@ -103,7 +103,7 @@ describe('the responses of the dashboard', () => {
     expect(ask(target)).toMatchObject({ status: 400, body: `${body}\n` });
   });
 
-  it('W1: rejects requests for data that another web site starts, and serves those of its own page', () => {
+  it('W1: the dashboard rejects requests for data that another web site starts, and serves those of its own page', () => {
     for (const site of ['cross-site', 'same-site']) {
       expect(ask('/dashboard/events', { 'sec-fetch-site': site }).status).toBe(403);
       expect(ask('/dashboard/log?pod=default/web&container=main', { 'sec-fetch-site': site }).status).toBe(403);

@@ -134,7 +134,7 @@ describe.skipIf(CHROMIUM === '')(
       });
     });
 
-    it('W5: shows hostile names, labels, images, messages and logs as text, and runs nothing', async () => {
+    it('W5: the page shows hostile names, labels, images, messages and logs as text, and runs nothing', async () => {
       const script = '<script>alert(1)</script>';
       const image = `<img src=x onerror=alert(2)>`;
       const log = new FakeLog();
@@ -246,7 +246,7 @@ describe.skipIf(CHROMIUM === '')(
       });
     });
 
-    it('shows 200 changing pods without a layout jump', async () => {
+    it('the page shows 200 changing pods without a layout jump', async () => {
       const states = ['running', 'crashing', 'waiting'] as const;
       const many = (round: number) =>
         Array.from({ length: 200 }, (_none, index) =>

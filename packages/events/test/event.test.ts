@@ -30,7 +30,7 @@ test.each([
   expect(makeEvent({ object }).metadata.namespace).toBe('default');
 });
 
-test('an event has the annotations passed to it, and no annotations field without any', () => {
+test('an event has the annotations that the caller passes, and without any it has no annotations field', () => {
   expect(makeEvent({ annotations: { audit: 'x' } }).metadata.annotations).toEqual({ audit: 'x' });
   expect(makeEvent({ annotations: {} }).metadata).not.toHaveProperty('annotations');
 });

@@ -39,7 +39,7 @@ describe('nodectl pods', () => {
     expect(out).toMatch(/IP +SOURCE +IMAGES\n.*10\.0\.0\.5 +file +web:1\n$/);
   });
 
-  it('prints JSON and YAML', async () => {
+  it('nodectl prints JSON with -o json and YAML with -o yaml', async () => {
     const json = JSON.parse((await kubelet.run('pods', '-o', 'json')).out);
     expect(json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual([
       'web-n1',

@@ -86,12 +86,12 @@ describe('the static pod directory', () => {
     ['apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: []}\n', /spec\.containers/],
     ['a: [', /web\.yaml:/],
     ['', /holds no pod/],
-  ])('refuses the manifest %j with the position of the problem', (text, words) => {
+  ])('nodectl refuses the manifest %j with the position of the problem', (text, words) => {
     const check = () => directory.check(Buffer.from(text), '/elsewhere/web.yaml');
     expect(check).toThrow(expect.objectContaining({ exitCode: 6, message: expect.stringMatching(words) }));
   });
 
-  it('refuses a manifest that defines a pod twice', () => {
+  it('nodectl refuses a manifest that defines a pod twice', () => {
     const twice = Buffer.concat([yaml('web'), Buffer.from('---\n'), yaml('web')]);
     expect(() => directory.check(twice, 'web.yaml')).toThrow('defines default/web-n1 twice');
   });

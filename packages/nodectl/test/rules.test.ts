@@ -210,7 +210,7 @@ describe('the command line', () => {
     expect(parse).toThrow(message);
   });
 
-  it('reads the flags of nodectl logs', () => {
+  it('parseOptions reads the flags of nodectl logs', () => {
     const line = 'logs web -f -p --since 90s --tail 5 --timestamps -c main -n team';
     expect(parseOptions(line.split(' '))).toMatchObject({
       ...{ namespace: 'team', target: { socket: '/run/node-agent/admin.sock' } },
@@ -295,7 +295,7 @@ describe('views', () => {
     );
   });
 
-  it('top shows the pod with most memory first', () => {
+  it('nodectl top shows the pod with the largest working set first', () => {
     const usage = (name: string, workingSetBytes: number) => ({
       ...{ podRef: { namespace: 'd', name }, memory: { workingSetBytes }, cpu: { usageNanoCores: 1e8 } },
     });

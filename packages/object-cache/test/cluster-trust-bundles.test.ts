@@ -27,7 +27,7 @@ function setUp() {
 }
 
 describe('trust anchors', () => {
-  test('trust anchors of a ClusterTrustBundle are found by its name and follow its changes', async () => {
+  test('trust anchors of a ClusterTrustBundle are found by the name of the bundle and follow its changes', async () => {
     const { api, byName, clock } = setUp();
     api.put(bundle('roots', '', {}, anchor('one')));
     expect(await byName('roots')).toEqual({ value: anchor('one') });

@@ -29,7 +29,7 @@ const tokens = (more: object) =>
     }),
   );
 
-describe('a configuration of credential providers', () => {
+describe('parsing a configuration of credential providers', () => {
   test.each([
     ['a wrongly indented line', 'env:\n- {name: TOKEN, value: hunter2}\n   - hunter2: [', /^line 3, column \d+: /],
     ['an unclosed list', 'env: [{name: TOKEN, value: hunter2', /^line 1, column \d+: /],

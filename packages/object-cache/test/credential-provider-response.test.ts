@@ -58,7 +58,7 @@ describe('the response of a credential provider', () => {
     ['at the top level', { ...answer, hunter2: true }],
     ['of a login', { ...answer, auth: { r: { ...login, hunter2: true } } }],
   ])(
-    'refuses a credential provider response with a field that upstream does not know, %s, without quoting it',
+    'refuses a credential provider response with a field that upstream does not know, %s, without quoting the field',
     (_name, value) => {
       expect(() => parse(value)).toThrow(/^error decoding credential provider plugin response from stdout$/);
     },
@@ -92,7 +92,7 @@ auth:
       `kind: CredentialProviderResponse\napiVersion: ${V1}\ncacheKeyType: Image\n#${' '.repeat(65_536)}`,
     ],
     ['in YAML with an unknown field', `kind: CredentialProviderResponse\napiVersion: ${V1}\nhunter2: 1`],
-  ])('refuses a credential provider response %s, without quoting it', (_name, text) => {
+  ])('refuses a credential provider response %s, without quoting the response', (_name, text) => {
     expect(() => parseProviderResponse(text, V1)).toThrow(
       /^error decoding credential provider plugin response from stdout$/,
     );

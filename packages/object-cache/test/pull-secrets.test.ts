@@ -106,7 +106,7 @@ describe('the keyring of an image', () => {
     }
   });
 
-  test('reports invalid registries of a pull secret', () => {
+  test('a keyring reports invalid registries of a pull secret', () => {
     expect(
       new Keyring().add([
         ['exa mple', login('u')],

@@ -97,7 +97,7 @@ describe('a service account token', () => {
     });
   });
 
-  test('a token is dropped with its pod, and when it has expired', async () => {
+  test('a token is dropped when its pod is deleted, and when the token has expired', async () => {
     const { clock, get, tokens } = setUp();
     runToTheEnd((signal) => tokens.start(signal));
     await get(700);

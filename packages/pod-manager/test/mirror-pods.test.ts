@@ -173,7 +173,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('requests for mirror pods are retried with growing delays up to 10 s, which changes do not shorten', async () => {
+  test('requests for mirror pods are retried with growing delays up to 10 s, and a change of the pod does not shorten a delay', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('away'), { code: 'ConnectionFailed' });
     pods.addPod(staticPod());

@@ -96,7 +96,7 @@ describe('parseImageReference', () => {
     });
   });
 
-  it('the error for a very long image reference does not repeat it', () => {
+  it('the error for a very long image reference does not repeat the reference', () => {
     const told = (length: number): string => {
       try {
         const host = length % 2 === 0 ? 'r.io' : 'rr.io';

@@ -6,7 +6,7 @@ import { fieldsOf, readFields } from '../src/type-fields.ts';
 let strangers = 0;
 
 describe('the fields of a type', () => {
-  it('reads the known fields of a type from a row of the schema table', () => {
+  it('readFields reads the known fields of a type from a row of the schema table', () => {
     const fields = { name: 's', ports: '[ContainerPort', limits: '{q' };
     expect(Object.fromEntries(readFields('name:s ports:[ContainerPort limits:{q'))).toEqual(fields);
     expect([readFields(''), readFields()]).toEqual([new Map(), new Map()]);

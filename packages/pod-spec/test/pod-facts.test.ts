@@ -140,7 +140,7 @@ describe('facts about pods', () => {
 });
 
 describe('container ids', () => {
-  it('formats and parses container IDs of the API', () => {
+  it('container IDs of the API are formatted and parsed', () => {
     expect(parseContainerId('containerd://abc')).toEqual({ runtime: 'containerd', id: 'abc' });
     expect(parseContainerId('"cri-o://abc"')).toEqual({ runtime: 'cri-o', id: 'abc' });
     expect(formatContainerId({ runtime: 'containerd', id: 'abc' })).toBe('containerd://abc');

@@ -21,7 +21,7 @@ function changed(value: unknown): unknown {
   return first === undefined ? { a: 1 } : Object.fromEntries([[first[0], changed(first[1])], ...others]);
 }
 
-test('JSON values are equal exactly if Node.js finds them deeply equal', () => {
+test('sameJson finds two JSON values equal exactly if isDeepStrictEqual of Node.js does', () => {
   fc.assert(
     fc.property(pairs, ([one, other]) => {
       // JSON has no negative zero, so the generated values must not contain it either.

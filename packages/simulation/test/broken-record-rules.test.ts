@@ -114,8 +114,8 @@ const endsWell = scenario({
 });
 
 /**
- * A trace in which a restarted kubelet has read the records of init containers, which are then removed. The clock was
- * set back before.
+ * A trace in which a restarted kubelet has read the records of init containers, which are then removed. In the trace,
+ * the clock was set back before the removal.
  */
 const { scenario: readBeforeRemoval } = JSON.parse(
   readFileSync(new URL('./once-broken/c3-99003687.json', import.meta.url), 'utf8'),

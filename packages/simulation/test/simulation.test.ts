@@ -12,7 +12,7 @@ const BATCH = 100;
 const totals = new Totals();
 for (let from = 1; from <= SEEDS; from += BATCH) {
   const last = from + BATCH - 1;
-  test(`P, C, F, S, K: seeds ${from} to ${last} break no invariant`, async () => {
+  test(`P, C, F, S, K: the simulated seeds ${from} to ${last} break no invariant`, async () => {
     for (let seed = from; seed <= last; seed++) {
       const result = await simulate(generateScenario(seed, { events: EVENTS }));
       totals.add(result);
@@ -21,7 +21,7 @@ for (let from = 1; from <= SEEDS; from += BATCH) {
   }, 120_000);
 }
 
-test('the seeds inject every kind of fault and judge all but the rarest invariants', () => {
+test('the simulated seeds inject every kind of fault and judge all but the rarest invariants', () => {
   const kinds = ['delay', 'error', 'hang', 'lateSuccess', 'answerLost'].map((kind) => `rpc ${kind}`);
   const others = ['killKubelet', 'crashRuntime', 'fileFault', 'event drop', 'jumpClock', 'killSandbox'];
   const ofDevices = ['deviceIll', 'restartPlugin', 'pluginFault'];
@@ -36,7 +36,7 @@ test('the seeds inject every kind of fault and judge all but the rarest invarian
   for (const [id, checks] of totals.checks) if (!elsewhere.includes(id)) expect(checks, id).toBeGreaterThan(0);
 });
 
-test('the same seed gives the same trace, and another seed gives another one', async () => {
+test('the same seed gives the same trace, and another seed gives another trace', async () => {
   const first = await simulate(generateScenario(7));
   const second = await simulate(generateScenario(7));
   const other = await simulate(generateScenario(8));

@@ -12,7 +12,9 @@ import type { Lease } from './lease.ts';
 /** Type of the port that returns the stats summary of a node. */
 export type Summary = NonNullable<NodePorts['statistics']>['summary'];
 
-/** Returns the ports of a node with simulated resources. Returns no port for other nodes. */
+/**
+ * Returns the ports of a node with simulated resources. Returns no port for a node whose resources are not simulated.
+ */
 export function resourcePorts(
   lease: Lease,
   world: World,
@@ -27,8 +29,8 @@ export function resourcePorts(
     return summary;
   };
   const measured = changeSummary(summary);
-  // The simulated amount is either plenty or almost nothing. While plenty is available, the kubelet reads the gauge
-  // every 4 s.
+  // The simulated amount of memory or disk is either plenty or almost nothing. While plenty is available, the kubelet
+  // reads the gauge every 4 s.
   const gauge = (signal: Gauge['signal'], of: Scarce): Gauge => ({
     ...{ signal, perSecond: 2 ** 31 },
     available: async () => pressure.left(of),

@@ -47,8 +47,8 @@ export type Action = { readonly atMs: number } & (
   /** The runtime loses its records of all exited containers, as by `crictl rm -a`. */
   | { readonly do: 'removeRecords' }
   /**
-   * The runtime crashes and recovers after `downMs`. `lost` is the fraction of its containers that die during this
-   * time.
+   * The runtime crashes and recovers after `downMs`. `lost` is the fraction of the runtime's containers that die during
+   * this time.
    */
   | { readonly do: 'crashRuntime'; readonly downMs: number; readonly lost: 'none' | 'half' | 'all' }
   /** A pod with running containers fills its files with these kinds of content. */

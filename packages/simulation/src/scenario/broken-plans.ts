@@ -11,7 +11,7 @@ export type BrokenKind = 'noContainers' | 'wrongTypes' | 'leadsOutside';
 const BROKEN_KINDS: readonly [BrokenKind, ...BrokenKind[]] = ['noContainers', 'wrongTypes', 'leadsOutside'];
 
 /**
- * Adds objects of the API server that no node can run. The objects must not affect other pods. The objects are drawn
+ * Adds objects of the API server that no node can run. The invalid objects must not affect other pods. They are drawn
  * with random numbers of their own, so that the rest of a scenario stays the same.
  */
 export function withBrokenObjects(seed: number, node: NodePlan, actions: readonly Action[]): readonly Action[] {

@@ -24,7 +24,7 @@ export interface DebianContent {
   readonly files: readonly PackagedFile[];
   /** Symbolic links: absolute path and target. */
   readonly links: Readonly<Record<string, string>>;
-  /** Directories that are otherwise empty. */
+  /** Directories that the package contains without any file. */
   readonly directories: readonly string[];
   /** Time of all files, in seconds since 1970. */
   readonly seconds: number;

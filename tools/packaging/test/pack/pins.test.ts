@@ -107,7 +107,7 @@ describe('versions that a packed program pins', () => {
   );
 });
 
-describe('a program of this checkout', () => {
+describe('the start of the programs of this checkout', () => {
   const bins = publishedPackages().flatMap(({ directory, manifest }) =>
     Object.values(manifest.bin ?? {}).map((target) =>
       path.join(directory, target.replace('dist', 'src').replace(/js$/, 'ts')),
