@@ -1,6 +1,6 @@
 /** Reason why a pod cannot run on this node, for its status and its event. */
 export interface RefusalReason {
-  /** In CamelCase, for example `OutOfcpu`. */
+  /** Reason in CamelCase, for example `OutOfcpu`. */
   readonly reason: string;
   readonly message: string;
 }
@@ -11,7 +11,7 @@ export interface Refusal extends RefusalReason {
   /**
    * Removes the obstacle, if the handler can: for a critical pod it evicts other pods. Called at most once, and only after all
    * pods that came before this pod are decided.
-   * @returns that the pod is admitted now, or another reason why it is not
+   * @returns the new decision: the pod is admitted now, or another reason why the pod is rejected
    */
   readonly recover?: (signal: AbortSignal) => Promise<AdmitResult>;
 }

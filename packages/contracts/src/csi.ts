@@ -24,7 +24,7 @@ export type CsiAccessMode =
   | 'SINGLE_NODE_SINGLE_WRITER'
   | 'SINGLE_NODE_MULTI_WRITER';
 
-/** How a pod uses a CSI volume: as a block device or as a mounted file system. */
+/** Form in which a pod uses a CSI volume: as a block device or as a mounted file system. */
 export type CsiAccessType =
   | { readonly type: 'block' }
   | {
@@ -119,7 +119,7 @@ export interface CsiDriverClient {
   ): Promise<CsiVolumeStats>;
 }
 
-/** A failed CSI call. Recognised by its shape, so that two versions of a package work side by side. */
+/** A failed CSI call. The error is recognised by its shape, so that two versions of a package work side by side. */
 export interface CsiFailure extends Error {
   readonly code: string;
   /**

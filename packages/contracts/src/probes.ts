@@ -1,4 +1,7 @@
-/** Purpose of a probe: restart the container, gate its traffic, or hold the other two probes back until it succeeds. */
+/**
+ * Purpose of a probe: restart the container, gate its traffic, or hold the other two probes back until the startup
+ * probe succeeds.
+ */
 export type ProbeKind = 'liveness' | 'readiness' | 'startup';
 
 /** Result of a container's probe that is in force. `unknown` is a startup probe that has not succeeded yet. */

@@ -1,4 +1,4 @@
-/** Answer of `/stats/summary`, field by field as `k8s.io/kubelet/pkg/apis/stats/v1alpha1` defines it. */
+/** Response of `/stats/summary`, field by field as `k8s.io/kubelet/pkg/apis/stats/v1alpha1` defines it. */
 export interface NodeSummary {
   readonly node: NodeStats;
   readonly pods: readonly PodStats[];
@@ -89,14 +89,17 @@ export interface InterfaceStats {
 /** Counters of the default interface, if there is one, and of all interfaces. */
 export interface NetworkStats extends Partial<InterfaceStats> {
   readonly time: ApiTime;
-  /** Name of the default interface (`eth0`). Empty if there is none, as upstream (`pkg/kubelet/stats/helper.go`). */
+  /**
+   * Name of the default interface (`eth0`); empty if there is no default interface, as in upstream
+   * (`pkg/kubelet/stats/helper.go`).
+   */
   readonly name: string;
   readonly interfaces?: readonly InterfaceStats[];
 }
 
 export interface CpuStats {
   readonly time: ApiTime;
-  /** Billionths of a CPU, averaged between the last two readings. Absent until there are two. */
+  /** CPU usage in billionths of a CPU, averaged between the last two readings; absent until there are two readings. */
   readonly usageNanoCores?: number;
   /** CPU time since the cgroup was created. */
   readonly usageCoreNanoSeconds?: number;
@@ -105,7 +108,7 @@ export interface CpuStats {
 
 export interface MemoryStats {
   readonly time: ApiTime;
-  /** Limit minus working set. Absent if there is no limit. */
+  /** Memory limit minus working set, in bytes; absent if there is no limit. */
   readonly availableBytes?: number;
   readonly usageBytes?: number;
   /** Usage minus inactive file pages: memory that the kernel cannot reclaim easily. */
@@ -121,16 +124,16 @@ export interface IoStats {
   readonly psi?: PsiStats;
 }
 
-/** Pressure stall information (KEP-4205). */
+/** Pressure stall information (PSI) of a resource (KEP-4205). */
 export interface PsiStats {
   readonly full: PsiData;
   readonly some: PsiData;
 }
 
 export interface PsiData {
-  /** Microseconds since boot. */
+  /** Total time in which tasks waited for the resource, in microseconds since boot. */
   readonly total: number;
-  /** Percent of the last 10, 60 and 300 seconds. */
+  /** Percentage of the last 10, 60 and 300 seconds in which tasks waited for the resource. */
   readonly avg10: number;
   readonly avg60: number;
   readonly avg300: number;
@@ -156,6 +159,9 @@ export interface VolumeStats extends FsStats {
   readonly name: string;
   readonly pvcRef?: { readonly name: string; readonly namespace: string };
   readonly volumeHealthStats?: { readonly abnormal: boolean };
-  /** Set if the volume uses more than `usedBytes` and `inodesUsed`. The JSON on the wire then has none of the three fields. */
+  /**
+   * Whether the volume may use more than `usedBytes` and `inodesUsed`. If true, the JSON on the wire has none of the
+   * three fields.
+   */
   readonly isLowerBound?: true;
 }

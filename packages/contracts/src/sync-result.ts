@@ -1,17 +1,17 @@
 /** Reason why a step of a sync failed, as `status.containerStatuses[].state.waiting` shows it. */
 export interface SyncFailure {
-  /** `CrashLoopBackOff`, `CreateContainerError`, `ErrImagePull`, ... */
+  /** Reason in CamelCase, such as `CrashLoopBackOff`, `CreateContainerError` or `ErrImagePull`. */
   readonly reason: string;
   readonly message: string;
-  /** When the step may be retried (monotonic clock), if the step only waits for that time. */
+  /** Time at which the step may be retried (monotonic clock); absent unless the step only waits for that time. */
   readonly retryAtMs?: number;
 }
 
 /** One step of a pod's sync with the runtime, and its outcome. */
 export interface SyncResult<Action extends string = string> {
-  /** `StartContainer`, `KillContainer`, `CreatePodSandbox`, ... */
+  /** Name of the action, such as `StartContainer`, `KillContainer` or `CreatePodSandbox`. */
   readonly action: Action;
-  /** The container's name. For a sandbox `name_namespace(uid)`. */
+  /** Name of the container; `name_namespace(uid)` for a sandbox. */
   readonly target: string;
   readonly error?: SyncFailure;
 }

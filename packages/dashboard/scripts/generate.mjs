@@ -41,7 +41,7 @@ const policy = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-  // No code of the page may turn text into markup or script, not even by mistake.
+  // Forbids that code of the page turns text into markup or script, even by mistake.
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join('; ');

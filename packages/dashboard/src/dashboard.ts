@@ -25,7 +25,7 @@ export interface DashboardOptions {
   readonly podPeriodMs?: number;
   /** Interval at which usage and node facts are read while a page is open, in ms. Default: 5000. */
   readonly usagePeriodMs?: number;
-  /** Maximum silence of the event stream, in ms. Default: 15,000. */
+  /** Maximum time without an event in the stream, in ms. Default: 15,000. */
   readonly beatMs?: number;
 }
 
@@ -33,7 +33,10 @@ export interface DashboardOptions {
 export interface DashboardRequest {
   /** The last segment of the dashboard's root. */
   readonly root: string;
-  /** The segments of the path below the dashboard's root: empty without a trailing slash, `['']` for the page. */
+  /**
+   * The segments of the path below the dashboard's root. The list is empty without a trailing slash, and `['']` for the
+   * page.
+   */
   readonly path: readonly string[];
   readonly query: URLSearchParams;
   readonly headers: FetchHeaders;
@@ -41,13 +44,13 @@ export interface DashboardRequest {
   readonly signal: AbortSignal;
 }
 
-/** An answer with a body, or with a stream that is read only as fast as the client receives it. */
+/** A response with a body, or with a stream that is read only as fast as the client receives it. */
 export type DashboardAnswer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 } & ({ readonly body: string } | { readonly stream: AsyncIterable<Uint8Array> });
 
-/** Headers of every answer. */
+/** Headers of every response. */
 const COMMON: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -65,8 +68,8 @@ const LINGER_MS = 30_000;
 const READ_TIMEOUT_MS = 15_000;
 
 /**
- * A page about one node, and the data of the page. The dashboard only reads. It is independent of a server: the caller
- * passes GET requests whose path is below the dashboard's root.
+ * A page about one node, and the data of the page. The dashboard only reads. The dashboard is independent of a server:
+ * the caller passes GET requests whose path is below the dashboard's root.
  *
  * - `` (no slash): redirects to the page
  * - `/`: the page, one document without other files
@@ -100,12 +103,12 @@ export class Dashboard {
     this.#feed = new NodeFeed(components, periods);
   }
 
-  /** Number of pages that are open. While it is 0, nothing is read. */
+  /** Number of pages that are open. While no page is open, nothing is read. */
   get openPages(): number {
     return this.#feed.readers;
   }
 
-  /** Answers a GET request. Never throws because of the request. */
+  /** Returns the response to a GET request. Never throws because of the request. */
   answer(request: DashboardRequest): DashboardAnswer {
     const [first, ...rest] = request.path;
     // A relative redirect, because the server may be behind a proxy that adds a prefix to the path.

@@ -6,7 +6,7 @@ const DEFAULT_TAIL = 500;
 const MAX_TAIL = 10_000;
 
 /**
- * Returns the log of a container as a stream, or the reason why there is none. The log of a running container is
+ * Returns the log of a container as a stream, or the reason why there is no log. The log of a running container is
  * followed. An error while reading is the last line of the stream.
  */
 export function containerLog(
@@ -35,7 +35,7 @@ async function* chunks(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const reading = log[Symbol.asyncIterator]();
-  // Closes the files when the client has left, even if it has left while no line is written.
+  // Closes the files when the client has left, even while the container writes no line.
   signal.addEventListener('abort', () => void reading.return?.()?.catch(() => {}), { once: true });
   try {
     for (let next = await reading.next(); !next.done; next = await reading.next()) yield next.value.data;
@@ -50,7 +50,10 @@ function statusOf({ status }: Pod, name: string): ContainerStatus | undefined {
   return all.find((container) => container.name === name);
 }
 
-/** The newest instance that has a log: of a container that waits for its restart, the last one. */
+/**
+ * Returns the ID of the newest instance of a container that has a log. For a container that waits for its restart, that
+ * is the last instance.
+ */
 function containerId(status: ContainerStatus | undefined, previous: boolean): string | undefined {
   const last = status?.lastState?.terminated?.containerID;
   if (previous) return last || undefined;

@@ -52,7 +52,7 @@ export interface DashboardNode {
   eviction(): unknown;
   /** Returns the v1 Node of the node. */
   node(signal: AbortSignal): Promise<DashboardNodeObject>;
-  /** Returns the usage of the node and its pods. @throws if it is unavailable */
+  /** Returns the usage of the node and its pods. @throws if the usage is unavailable */
   stats(signal: AbortSignal): Promise<NodeSummary>;
   /**
    * Yields the output of a container. If the reader stops, all resources are released.

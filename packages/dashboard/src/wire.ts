@@ -28,7 +28,7 @@ export interface PodRow {
   readonly name: string;
   /** State as `kubectl get pods` shows it. */
   readonly status: string;
-  /** Ready containers of all: `1/2`. */
+  /** Number of ready containers, and of all containers: `1/2`. */
   readonly ready: string;
   readonly isReady: boolean;
   readonly restarts: number;
@@ -79,7 +79,7 @@ export interface UsageSample {
 
 /** State of an eviction threshold. */
 export interface ThresholdRow {
-  /** For example `memory.available`. */
+  /** Name of the eviction signal, for example `memory.available`. */
   readonly signal: string;
   /** Threshold as configured: `100Mi`, `10%`, `15% for 90s`. */
   readonly limit: string;
@@ -106,7 +106,7 @@ export interface NodeFacts {
   /** Names and values for a description list: versions, addresses, capacity. */
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly thresholds: readonly ThresholdRow[];
-  /** Reason why there are no stats; absent if there are. */
+  /** Reason why there are no stats; absent if there are stats. */
   readonly statsProblem?: string;
 }
 
@@ -115,7 +115,7 @@ export interface StoryStep {
   readonly step: string;
   readonly target?: string;
   readonly startedAtMs: number;
-  /** Absent while the step is in progress. */
+  /** End of the step; absent while the step is in progress. */
   readonly endedAtMs?: number;
   readonly outcome?: string;
   readonly message?: string;
@@ -131,7 +131,7 @@ export interface PodStory {
   readonly isKnown: boolean;
   readonly causes: readonly string[];
   readonly waits: readonly { readonly what: string; readonly sinceMs?: number; readonly untilMs?: number }[];
-  /** Steps after those in progress. */
+  /** Names of the steps that follow those in progress. */
   readonly next: readonly string[];
   readonly steps: readonly StoryStep[];
   readonly events: readonly {
@@ -145,7 +145,7 @@ export interface PodStory {
 
 /** Events of the stream, by name. */
 export interface StreamEvents {
-  /** Sent if nothing else was sent for some time, so that the page notices a lost connection. */
+  /** Keep-alive. Sent if nothing else was sent for some time, so that the page notices a lost connection. */
   readonly beat: { readonly nowMs: number };
   readonly node: NodeFacts;
   readonly pods: PodsNews;

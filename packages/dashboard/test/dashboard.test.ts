@@ -42,7 +42,7 @@ function eventsOf(answer: DashboardAnswer) {
   };
 }
 
-/** Reads events until one has this name. */
+/** Reads events until an event has this name. */
 async function until(next: ReturnType<typeof eventsOf>, name: string) {
   for (;;) {
     const event = await next();
@@ -54,7 +54,7 @@ const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-describe('the answers of the dashboard', () => {
+describe('the responses of the dashboard', () => {
   it('the page has a strict Content-Security-Policy, and no response may be cached, framed or sniffed', () => {
     const page = ask('/dashboard/');
     expect(page.status).toBe(200);
@@ -82,13 +82,16 @@ describe('the answers of the dashboard', () => {
     expect(body.match(/href="[^"]*"/g)?.map((link) => link.slice(0, 12))).toEqual(['href="data:i']);
   });
 
-  it('redirects to the page relative to the address, so that a proxy may add a prefix', () => {
+  it('the dashboard redirects to the page relative to the address, so that a proxy may add a prefix', () => {
     expect(ask('/dashboard')).toMatchObject({ status: 302, headers: { Location: 'dashboard/' } });
   });
 
-  it.each(['/dashboard/x', '/dashboard/events/', '/dashboard/log/x', '/dashboard//'])('%s is not found', (target) => {
-    expect(ask(target).status).toBe(404);
-  });
+  it.each(['/dashboard/x', '/dashboard/events/', '/dashboard/log/x', '/dashboard//'])(
+    'the response to %s has status 404',
+    (target) => {
+      expect(ask(target).status).toBe(404);
+    },
+  );
 
   it.each([
     ['/dashboard/events?pod=web', 'pod: must be NAMESPACE/NAME'],
@@ -96,11 +99,11 @@ describe('the answers of the dashboard', () => {
     ['/dashboard/log', 'pod: must be NAMESPACE/NAME'],
     ['/dashboard/log?pod=default/web&container=main&tail=-1', 'tail: must be a number up to 10000'],
     ['/dashboard/log?pod=default/web&container=main&previous=1', 'there is no previous instance'],
-  ])('%s is rejected', (target, body) => {
+  ])('the response to %s has status 400 and says why', (target, body) => {
     expect(ask(target)).toMatchObject({ status: 400, body: `${body}\n` });
   });
 
-  it('W1: rejects requests for data that another web site starts, and serves those of its own page', () => {
+  it('W1: the dashboard rejects requests for data that another web site starts, and serves those of its own page', () => {
     for (const site of ['cross-site', 'same-site']) {
       expect(ask('/dashboard/events', { 'sec-fetch-site': site }).status).toBe(403);
       expect(ask('/dashboard/log?pod=default/web&container=main', { 'sec-fetch-site': site }).status).toBe(403);
@@ -111,7 +114,7 @@ describe('the answers of the dashboard', () => {
     }
   });
 
-  it('limits the number of open pages and logs, and frees their places when clients leave', () => {
+  it('the dashboard limits the number of open pages and logs, and frees their places when clients leave', () => {
     const pages = [1, 2, 3].map(() => ask('/dashboard/events'));
     expect(pages.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(ask('/dashboard/events')).toMatchObject({ status: 429, body: '3 pages are open, which is the maximum\n' });
@@ -138,7 +141,7 @@ describe('the stream of events', () => {
       await clock.advance(1000);
       await settle();
     }
-    // Two pages cost what one costs.
+    // Two open pages cause no more reads than one.
     expect(node.calls).toMatchObject({ stats: 3, node: 1 });
     expect(node.calls.pods).toBeLessThanOrEqual(12);
     first.leave();
@@ -195,7 +198,7 @@ describe('the stream of events', () => {
   });
 
   it.each(['', 'x', 'x.1', '../../etc.1', `${'9'.repeat(400)}.${'9'.repeat(400)}`])(
-    'an unknown position %j starts with all pods',
+    'a stream from the unknown position %j starts with all pods',
     async (after) => {
       const next = eventsOf(ask(`/dashboard/events?after=${encodeURIComponent(after)}`));
       expect((await until(next, 'pods')).data).toMatchObject({ isAll: true });
@@ -254,13 +257,13 @@ describe('the stream of events', () => {
     expect((data as PodsNews).changed[0]?.why).toBe('main: Error (exit 1), 4 restarts; next restart in 38 s');
   });
 
-  it('K5: reads 1000 pods in portions, and serves other events in between', async () => {
+  it('K5: the feed reads 1000 pods in portions, and the event loop serves other events in between', async () => {
     node.list = Array.from({ length: 1000 }, (_none, index) => fakePod({ name: `pod-${index}` }));
     let nowMs = 0;
     let pauses = 0;
     const slow = {
       now: () => clock.now(),
-      // Each look at the clock takes a millisecond.
+      // The clock advances by a millisecond each time it is read.
       monotonic: () => ++nowMs,
       setTimer(delayMs: number, callback: () => void) {
         if (delayMs === 0) pauses += 1;

@@ -60,7 +60,7 @@ export function fakePod(given: FakePod): Pod {
   } as Pod;
 }
 
-/** A node whose state a test changes. Counts the readings. */
+/** A node whose state a test changes. Counts the calls of its methods. */
 export class FakeNode implements DashboardNode {
   readonly nodeName = 'edge-7';
   list: Pod[] = [];

@@ -28,7 +28,7 @@ describe('texts of pods', () => {
     ['a\u2028b', 'a‹2028›b'],
     ['<script>alert(1)</script> & "x"', '<script>alert(1)</script> & "x"'],
     ['família 日本 👩‍👩‍👧', 'família 日本 👩‍👩‍👧'],
-  ])('%j is shown as %j', (given, shown) => {
+  ])('the text %j of a pod is shown as %j', (given, shown) => {
     expect(plain(given)).toBe(shown);
   });
 
@@ -96,7 +96,7 @@ describe('ANSI sequences of a log', () => {
       ],
     ],
     ['\u009B32mgreen', [['green', 'fg2']]],
-  ] as const)('%j', (line, wanted) => {
+  ] as const)('the log line %j is split into the spans $1', (line, wanted) => {
     expect(ansiSpans(line).map((span) => [span.text, span.style])).toEqual(wanted);
   });
 
@@ -205,7 +205,7 @@ describe('numbers and plots', () => {
     [age(-5), '0s'],
     [age(245_000), '4m 5s'],
     [age(190_000_000), '2d 4h'],
-  ])('%s', (shown, wanted) => {
+  ])('a formatted amount is shown as $1', (shown, wanted) => {
     expect(shown).toBe(wanted);
   });
 

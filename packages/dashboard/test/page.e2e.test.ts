@@ -53,7 +53,7 @@ describe.skipIf(CHROMIUM === '')(
         await context.close();
       }
       expect(problems.filter((problem) => options.expected?.test(problem) !== true)).toEqual([]);
-      // The places of the page are free again.
+      // The page has left, so its place is free again.
       await eventually(() => dashboard.openPages).toBe(0);
     }
 
@@ -134,7 +134,7 @@ describe.skipIf(CHROMIUM === '')(
       });
     });
 
-    it('W5: shows hostile names, labels, images, messages and logs as text, and runs nothing', async () => {
+    it('W5: the page shows hostile names, labels, images, messages and logs as text, and runs nothing', async () => {
       const script = '<script>alert(1)</script>';
       const image = `<img src=x onerror=alert(2)>`;
       const log = new FakeLog();
@@ -175,9 +175,9 @@ describe.skipIf(CHROMIUM === '')(
           const lines = await box.locator('> div').allTextContents();
           expect(lines.slice(0, 4)).toEqual([script, image, '‹202E›txt.exe', '\uFFFD\uFFFD']);
           expect(lines[4]).toMatch(/^<b><b>.* … \(\d+ more characters\)$/);
-          // Nothing of a pod became an element.
+          // No part of a pod's text became an element.
           expect(await page.locator('main script, main img, main a, main b').count()).toBe(0);
-          // The policy refuses markup and scripts, even if the page's own code were wrong.
+          // The content security policy refuses markup and scripts, even if the page's own code were wrong.
           const refused = await page.evaluate(() => {
             const problems: string[] = [];
             try {
@@ -211,7 +211,7 @@ describe.skipIf(CHROMIUM === '')(
         expect(await focused()).toContain('web');
         await page.keyboard.press('ArrowUp');
         expect(await focused()).toContain('db');
-        // The focused pod goes: the focus stays in the table.
+        // When the focused pod is removed, the focus stays in the table.
         node.list = node.list.filter(({ metadata }) => metadata.name !== 'db');
         await eventually(focused).toContain('web');
         await page.keyboard.press('Enter');
@@ -246,7 +246,7 @@ describe.skipIf(CHROMIUM === '')(
       });
     });
 
-    it('shows 200 changing pods without a layout jump', async () => {
+    it('the page shows 200 changing pods without a layout jump', async () => {
       const states = ['running', 'crashing', 'waiting'] as const;
       const many = (round: number) =>
         Array.from({ length: 200 }, (_none, index) =>

@@ -57,7 +57,7 @@ export interface ApiEventRecorderOptions {
   readonly maxTries?: number;
   /** The delay between two attempts, in milliseconds. Default: 10,000. */
   readonly retryMs?: number;
-  /** How long disposal may take to write queued events, in milliseconds. Default: 2,000. */
+  /** Maximum time for which disposal writes queued events, in milliseconds. Default: 2,000. */
   readonly flushTimeoutMs?: number;
   /** Limits for aggregating, counting and filtering events. Default: client-go's. */
   readonly correlation?: Partial<CorrelationLimits>;
@@ -128,7 +128,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   }
 
   /**
-   * Changes the rate of requests to the API server. Requests that already wait keep their turn of the old rate.
+   * Changes the rate of requests to the API server. Requests that already wait are sent at the old rate.
    * @param rate `qps` 0: no limit
    * @throws OptionsError naming the invalid value
    */
@@ -191,7 +191,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
     }
   }
 
-  /** Returns when the event is written or dropped. @throws the signal's reason */
+  /** Writes an event with retries, and returns when the event is written or dropped. @throws the signal's reason */
   async #write(pending: PendingEvent, signal: AbortSignal): Promise<void> {
     const { clock, logger, random } = this.#components;
     const { maxTries, retryMs } = this.#options;
@@ -216,7 +216,7 @@ export class ApiEventRecorder implements EventRecorder, AsyncDisposable {
   async #try(pending: PendingEvent, signal: AbortSignal): Promise<EventSinkError | undefined> {
     await this.#bucket?.acquire(signal);
     try {
-      // A sink that ignores the signal is not waited for. Its event is written again under the same name.
+      // A sink that ignores the signal is not waited for. The event is then written again under the same name.
       await abortable(writeEvent(this.#components.sink, pending, signal), signal);
     } catch (error) {
       signal.throwIfAborted();

@@ -53,8 +53,8 @@ type Observed = Pick<CoreEvent, 'metadata' | 'count' | 'firstTimestamp'>;
 
 /**
  * Correlates events before they are written. If too many events differ only by message, they are aggregated. Repeated
- * events are counted. Events of a source that records too many about an object are dropped. Does no I/O and has no
- * clock.
+ * events are counted. Events of a source that records too many about an object are dropped. The correlator does no I/O
+ * and has no clock.
  */
 export class Correlator {
   readonly #limits: CorrelationLimits;
@@ -78,8 +78,8 @@ export class Correlator {
   }
 
   /**
-   * Returns the event to write, or `undefined` if it is filtered. With a `count` above 1, it updates an event written
-   * earlier.
+   * Returns the event to write, or `undefined` if it is filtered. A returned event with a `count` above 1 updates an
+   * event that was written earlier.
    * @param nowMs the monotonic clock
    */
   correlate(event: CoreEvent, nowMs: number): CoreEvent | undefined {

@@ -7,26 +7,26 @@ import type { CoreEvent } from './event.ts';
  */
 const join = (...parts: readonly (string | undefined)[]): string => hash('sha256', parts.join('\0'), 'base64');
 
-/** Events with the same key are counted as one Event (`getEventKey` in `tools/record/events_cache.go`). */
+/** Returns the key of the events that are counted as one Event (`getEventKey` in `tools/record/events_cache.go`). */
 export function eventKey(event: CoreEvent): string {
   return join(spamKey(event), event.involvedObject.fieldPath, event.reason, messageKey(event.message));
 }
 
 /**
- * Events with the same key differ only by message, and are aggregated if there are too many
+ * Returns the key of the events that differ only by message, and are aggregated if there are too many
  * (`EventAggregatorByReasonFunc`).
  */
 export function aggregateKey(event: CoreEvent): string {
   return join(spamKey(event), event.reason, event.reportingComponent, event.reportingInstance);
 }
 
-/** The key of the spam filter: source and object (`getSpamKey`). */
+/** Returns the key of the spam filter: source and object (`getSpamKey`). */
 export function spamKey({ source, involvedObject, type }: CoreEvent): string {
   const { kind, namespace, name, uid, apiVersion } = involvedObject;
   return join(source.component, source.host, kind, namespace, name, uid, apiVersion, type);
 }
 
-/** A longer message is identified by its hash. */
+/** The maximum length of a message in a key. A longer message is identified by its hash. */
 const MAX_MESSAGE_CHARACTERS = 256;
 
 /** Returns the key of a message. Some messages contain a command of a mebibyte, and thousands of keys are cached. */

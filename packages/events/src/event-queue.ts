@@ -4,7 +4,10 @@ import type { CoreEvent } from './event.ts';
 /** A queued event. */
 export interface PendingEvent {
   readonly event: CoreEvent;
-  /** Whether the event has not been written yet. If false, it is a further occurrence of an existing Event. */
+  /**
+   * Whether the event has not been written yet. If false, the queued event is a further occurrence of an existing
+   * Event.
+   */
   readonly create: boolean;
 }
 
@@ -13,7 +16,7 @@ const MAX_CHARACTERS = 16 * 2 ** 20;
 
 /**
  * A queue of at most `limit` events in order of first arrival, for one consumer. A repeated Event replaces the queued
- * one. If the queue is full, the oldest event is dropped. `push` never blocks.
+ * event. If the queue is full, the oldest event is dropped. `push` never blocks.
  */
 export class EventQueue extends Receiver<PendingEvent> {
   readonly #limit: number;
@@ -48,7 +51,7 @@ export class EventQueue extends Receiver<PendingEvent> {
     return dropped;
   }
 
-  /** Puts back an event that was taken but not written. It becomes the first again, with the newest count. */
+  /** Puts back an event that was taken but not written. The event becomes the first again, with the newest count. */
   putBack(pending: PendingEvent): void {
     const later = [...this.#waiting.values()];
     this.#waiting.clear();

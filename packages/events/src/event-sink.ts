@@ -1,7 +1,7 @@
 import type { CoreEvent } from './event.ts';
 import { EventSinkError } from './sink-error.ts';
 
-/** The changes to an Event when it occurs again: a strategic merge patch. */
+/** The changes to an Event when the event occurs again: a strategic merge patch. */
 export type EventPatch = Pick<CoreEvent, 'count' | 'lastTimestamp' | 'message'>;
 
 /**
@@ -9,15 +9,21 @@ export type EventPatch = Pick<CoreEvent, 'count' | 'lastTimestamp' | 'message'>;
  * repeated.
  */
 export interface EventSink {
-  /** @throws an error whose `httpStatus` is that of the response; without it, there was no response */
+  /**
+   * Creates an event.
+   * @throws an error with the `httpStatus` of the response, or without `httpStatus` if there was no response
+   */
   createEvent(event: CoreEvent, signal: AbortSignal): Promise<unknown>;
-  /** @throws as `createEvent` */
+  /**
+   * Patches an event.
+   * @throws as `createEvent`
+   */
   patchEvent(namespace: string, name: string, patch: EventPatch, signal: AbortSignal): Promise<unknown>;
 }
 
 /**
- * Writes an event once: creates a new one, patches an existing one, and creates it again if it is gone (the API keeps
- * events for an hour). @throws EventSinkError; the signal's reason
+ * Writes an event once: creates a new event or patches an existing one. An event that the API has dropped after an hour
+ * is created again. @throws EventSinkError; the signal's reason
  */
 export async function writeEvent(
   sink: EventSink,

@@ -24,11 +24,11 @@ export interface CoreEvent {
   readonly reason: string;
   readonly message: string;
   readonly source: EventSource;
-  /** `reportingController` in `events.k8s.io`. */
+  /** The component that reports the event; `reportingController` in `events.k8s.io`. */
   readonly reportingComponent: string;
   readonly reportingInstance: string;
   readonly count: number;
-  /** RFC 3339, in whole seconds. */
+  /** Times of the first and the last occurrence in RFC 3339, in whole seconds. */
   readonly firstTimestamp: string;
   readonly lastTimestamp: string;
 }
@@ -41,7 +41,7 @@ export interface Occurrence {
   readonly message: string;
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   readonly source: EventSource;
-  /** By the wall clock. */
+  /** Time of the occurrence by the wall clock, in milliseconds since the Unix epoch. */
   readonly atMs: number;
   readonly name: string;
 }

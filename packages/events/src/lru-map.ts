@@ -1,4 +1,4 @@
-/** A map with at most `limit` entries. A further entry removes the least recently used one. */
+/** A map with at most `limit` entries. If the map is full, a further entry removes the least recently used entry. */
 export class LruMap<K, V> {
   readonly #limit: number;
   readonly #entries = new Map<K, V>();

@@ -8,11 +8,11 @@ export interface CoreEventsResource {
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;
-  /** Never set: it only ties the type of the object to the value. */
+  /** This field is never set, and only ties the type of the object to the value. */
   readonly object?: CoreEvent;
 }
 
-/** The methods that {@link restEventSink} uses. A `RestClient` of `@node-agent/kube-client` has them. */
+/** The methods that {@link restEventSink} uses. A `RestClient` of `@node-agent/kube-client` has these methods. */
 export interface EventRestClient {
   create(events: CoreEventsResource, event: CoreEvent, options: object, signal: AbortSignal): Promise<unknown>;
   patch(

@@ -21,8 +21,8 @@ export class EventSinkError extends Error {
   override readonly name = 'EventSinkError';
   readonly code: EventSinkErrorCode;
   /**
-   * How long the server asks the client to wait, in milliseconds, at most ten minutes. `undefined` if the value is
-   * missing or invalid.
+   * Time for which the server asks the client to wait, in milliseconds, at most ten minutes; `undefined` if the value
+   * is missing or invalid.
    */
   readonly retryAfterMs: number | undefined;
 
@@ -81,7 +81,7 @@ function codeOf(httpStatus: unknown, code: unknown): EventSinkErrorCode {
   if (typeof httpStatus !== 'number') return HOPELESS.has(code) ? 'Rejected' : 'Unavailable';
   if (httpStatus === 404) return 'NotFound';
   if (httpStatus === 409 && code !== 'Conflict') return 'Exists';
-  // A successful response that is unreadable does not mean that the server rejected the event.
+  // An unreadable response with a status of success does not mean that the server rejected the event.
   const passes = (httpStatus >= 200 && httpStatus < 300) || PASSING.has(httpStatus);
   return passes ? 'Unavailable' : 'Rejected';
 }

@@ -65,7 +65,7 @@ function setUp(options: Partial<ApiEventRecorderOptions> = {}) {
   return { clock, sink, counts, lines, recorder, controller, started, tell };
 }
 
-test('creates an event immediately and patches it when it occurs again', async () => {
+test('the recorder creates an event immediately and patches it when the event occurs again', async () => {
   const { clock, sink, tell, counts } = setUp();
   tell('Started');
   await clock.settle();
@@ -76,7 +76,7 @@ test('creates an event immediately and patches it when it occurs again', async (
   expect(counts.get('kubelet_events_written_total')).toBe(2);
 });
 
-test('creates an event again if its object in the API is gone', async () => {
+test('the recorder creates an event again if its object in the API is gone', async () => {
   const { clock, sink, tell } = setUp();
   tell('Started');
   await clock.settle();
@@ -133,7 +133,7 @@ describe('while the API server is unavailable', () => {
     );
   });
 
-  test('merges a repeated event into the queued one and creates it with its count when the server is back', async () => {
+  test('the recorder merges a repeated event into the queued one and creates it with its count when the server is back', async () => {
     const { clock, sink, tell, counts } = setUp({ queueLimit: 2 });
     sink.failure = unreachable;
     tell('First');
@@ -159,7 +159,7 @@ describe('while the API server is unavailable', () => {
     expect(sink.calls).toHaveLength(2);
   });
 
-  test('treats a create whose response was lost but that succeeded as written', async () => {
+  test('the recorder treats a create whose response was lost but that succeeded as written', async () => {
     const { clock, sink, tell, counts } = setUp();
     const create = sink.createEvent.bind(sink);
     let lost = 1;
@@ -241,7 +241,7 @@ describe('rate limits of the recorder', () => {
     expect(sink.calls).toHaveLength(500);
   });
 
-  test('counts events that the spam filter drops', async () => {
+  test('the recorder counts events that the spam filter drops', async () => {
     const { clock, sink, tell, counts } = setUp();
     for (let number = 0; number < 30; number++) tell(`Reason${number}`);
     await clock.settle();

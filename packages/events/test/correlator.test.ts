@@ -13,18 +13,22 @@ describe('keys of events', () => {
   const base = makeEvent();
   const inContainer = makeEvent({ object: { ...pod, fieldPath: 'spec.containers{main}' } });
   test.each([
-    ['the same event again', makeEvent(), { event: true, aggregate: true, spam: true }],
-    ['another message', makeEvent({ message: 'other' }), { event: false, aggregate: true, spam: true }],
-    ['another container', inContainer, { event: false, aggregate: true, spam: true }],
-    ['another reason', makeEvent({ reason: 'Killing' }), { event: false, aggregate: false, spam: true }],
-    ['another type', makeEvent({ type: 'Normal' }), { event: false, aggregate: false, spam: false }],
-    ['another pod', makeEvent({ object: { ...pod, uid: 'u2' } }), { event: false, aggregate: false, spam: false }],
+    ['an equal event', makeEvent(), { event: true, aggregate: true, spam: true }],
+    ['an event with another message', makeEvent({ message: 'other' }), { event: false, aggregate: true, spam: true }],
+    ['an event of another container', inContainer, { event: false, aggregate: true, spam: true }],
+    ['an event with another reason', makeEvent({ reason: 'Killing' }), { event: false, aggregate: false, spam: true }],
+    ['an event of another type', makeEvent({ type: 'Normal' }), { event: false, aggregate: false, spam: false }],
     [
-      'another pod whose namespace and name have the same letters in total',
+      'an event of another pod',
+      makeEvent({ object: { ...pod, uid: 'u2' } }),
+      { event: false, aggregate: false, spam: false },
+    ],
+    [
+      'an event of another pod whose namespace and name have the same letters in total',
       makeEvent({ object: { ...pod, namespace: 'defaultw', name: 'eb' } }),
       { event: false, aggregate: false, spam: false },
     ],
-  ])('the event, aggregate and spam keys that an event shares with another event: %s', (_name, event, same) => {
+  ])('an event and %s share the keys $2', (_name, event, same) => {
     expect({
       event: eventKey(event) === eventKey(base),
       aggregate: aggregateKey(event) === aggregateKey(base),
@@ -59,7 +63,7 @@ describe('events that differ only by message', () => {
     return Array.from({ length: count }, (_, index) => correlator.correlate(numbered(index + 1), index * gapMs));
   };
 
-  test('aggregates events from the tenth message on, and counts them', () => {
+  test('the correlator aggregates events from the tenth message on, and counts them', () => {
     const events = correlateAll(1_000);
     expect(events[8]).toMatchObject({ message: 'no. 9', count: 1 });
     expect(events.slice(9).map((event) => [event?.message, event?.count])).toEqual([
@@ -70,7 +74,7 @@ describe('events that differ only by message', () => {
     expect(new Set(events.slice(9).map((event) => event?.metadata.name)).size).toBe(1);
   });
 
-  test('removes annotations and reporting fields from an aggregated event, as client-go does', () => {
+  test('the correlator removes annotations and reporting fields from an aggregated event, as client-go does', () => {
     const correlator = new Correlator(unfiltered);
     const told = (number: number) => makeEvent({ message: `no. ${number}`, annotations: { audit: 'x' } });
     const events = Array.from({ length: 10 }, (_, index) => correlator.correlate(told(index), 0));
@@ -80,13 +84,13 @@ describe('events that differ only by message', () => {
   });
 
   test.each([
-    ['600 s apart are still similar', 600_000, true],
-    ['more than 600 s apart are not', 600_001, false],
-  ])('events are similar within 600 s: %s', (_name, gapMs, combined) => {
+    ['600 s apart are similar, and aggregated', 600_000, true],
+    ['more than 600 s apart are not similar, and not aggregated', 600_001, false],
+  ])('events that are %s', (_name, gapMs, combined) => {
     expect(correlateAll(gapMs).at(-1)?.message.startsWith('(combined')).toBe(combined);
   });
 
-  test('K4: stores at most nine of a thousand similar messages', () => {
+  test('K4: the correlator stores at most nine of a thousand similar messages', () => {
     let similar: Similar | undefined;
     for (let number = 0; number < 1_000; number++) {
       similar = withSimilar(similar, `no. ${number}`, number, defaultCorrelationLimits).similar;
@@ -94,7 +98,7 @@ describe('events that differ only by message', () => {
     expect(similar?.messages.length).toBe(9);
   });
 
-  test('K4: stores a message of any length as a short key that distinguishes it from others', () => {
+  test('K4: the correlator stores a message of any length as a short key that distinguishes it from others', () => {
     const long = ['a', 'b'].map((end) => 'x'.repeat(1_000_000) + end);
     const keys = long.map((message) => eventKey(makeEvent({ message })));
     expect(new Set(keys).size).toBe(2);
@@ -114,7 +118,7 @@ describe('events that differ only by message', () => {
     expect(keys.map(({ length }) => length)).toEqual([44, 44, 44]);
   });
 
-  test('does not aggregate ten events with the same message', () => {
+  test('the correlator does not aggregate ten events with the same message', () => {
     const correlator = new Correlator(unfiltered);
     const events = Array.from({ length: 20 }, () => correlator.correlate(makeEvent(), 0));
     expect(events.at(-1)).toMatchObject({ count: 20, message: makeEvent().message });
@@ -125,7 +129,7 @@ describe('the spam filter', () => {
   const accepted = (correlator: Correlator, times: number, nowMs: number, object = pod) =>
     Array.from({ length: times }, () => correlator.correlate(makeEvent({ object }), nowMs)).filter(Boolean).length;
 
-  test('accepts 25 events per object, then one every 5 minutes, independent of other objects', () => {
+  test('the spam filter accepts 25 events per object, then one every 5 minutes, independent of other objects', () => {
     const correlator = new Correlator();
     expect(accepted(correlator, 40, 0)).toBe(25);
     expect(accepted(correlator, 5, 0, { ...pod, uid: 'u2' })).toBe(5);
@@ -134,14 +138,14 @@ describe('the spam filter', () => {
     expect(accepted(correlator, 100, 300_000 + 100 * 300_000)).toBe(25);
   });
 
-  test('includes filtered occurrences in the count of the next accepted event', () => {
+  test('the next event that the spam filter accepts includes filtered occurrences in its count', () => {
     const correlator = new Correlator();
     accepted(correlator, 40, 0);
     expect(correlator.correlate(makeEvent(), 600_000)?.count).toBe(41);
   });
 });
 
-test('for any sequence of events, never exceeds burst and refill, and counts of a name only grow', () => {
+test('for any sequence of events, the correlator never exceeds burst and refill, and counts of a name only grow', () => {
   const step = fc.record({ message: fc.integer({ min: 0, max: 14 }), gapMs: fc.integer({ min: 0, max: 400_000 }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

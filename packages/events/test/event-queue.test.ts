@@ -7,7 +7,7 @@ import { makeEvent } from './builders.ts';
 const event = (name: string, count = 1) => ({ ...makeEvent({ name }), count });
 const names = (events: readonly CoreEvent[]): readonly string[] => events.map(({ metadata }) => metadata.name);
 
-test('drops the oldest event if the queue is full', () => {
+test('an event queue that is full drops its oldest event', () => {
   const queue = new EventQueue(2);
   expect([queue.push(event('a')), queue.push(event('b'))]).toEqual([[], []]);
   expect(names(queue.push(event('c')))).toEqual(['a']);
@@ -18,7 +18,7 @@ test('drops the oldest event if the queue is full', () => {
   ]);
 });
 
-test('replaces a queued event by its repetition, which still has to be created', () => {
+test('an event queue replaces a queued event by its repetition, which still has to be created', () => {
   const queue = new EventQueue(10);
   queue.push(event('a'));
   queue.push(event('b', 7));
@@ -27,7 +27,7 @@ test('replaces a queued event by its repetition, which still has to be created',
   expect(queue.shiftNow()).toMatchObject({ create: false, event: { count: 7 } });
 });
 
-test('puts an event back at the front, merged with later occurrences', () => {
+test('an event queue puts an event back at the front, merged with later occurrences', () => {
   const queue = new EventQueue(10);
   queue.push(event('a'));
   queue.push(event('b'));
@@ -46,7 +46,7 @@ test('a closed queue accepts no events', () => {
   expect(queue.size).toBe(0);
 });
 
-test('never exceeds its limit, and writes, queues or drops every event', () => {
+test('an event queue never exceeds its limit, and writes, queues or drops every event', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd', 'e');
   fc.assert(
     fc.property(fc.array(fc.option(name)), fc.integer({ min: 1, max: 4 }), (steps, limit) => {
@@ -65,12 +65,12 @@ test('never exceeds its limit, and writes, queues or drops every event', () => {
   );
 });
 
-test('K4: limits the total length of queued messages, but queues a single longer message alone', () => {
+test('K4: an event queue limits the total length of queued messages, but queues a single longer message alone', () => {
   const queue = new EventQueue(10, 100);
   const long = (name: string, length: number) => makeEvent({ name, message: 'x'.repeat(length) });
   expect(queue.push(long('a', 40))).toEqual([]);
   expect(queue.push(long('b', 60))).toEqual([]);
-  // An event that equals a waiting event is not queued again.
+  // A repeated event replaces the queued one, so the queue does not grow.
   expect(queue.push(long('b', 60))).toEqual([]);
   expect(names(queue.push(long('c', 50)))).toEqual(['a', 'b']);
   const taken = queue.shiftNow();

@@ -26,11 +26,11 @@ test('an event has the fields that client-go writes, and those of events.k8s.io'
 test.each([
   ['none', { kind: 'Node', name: 'node-1', uid: 'node-1' }],
   ['an empty one', { kind: 'Node', name: 'node-1', uid: 'node-1', namespace: '' }],
-])('an event about an object with %s for a namespace is in default', (_name, object) => {
+])('an event about an object with %s for a namespace is in the namespace default', (_name, object) => {
   expect(makeEvent({ object }).metadata.namespace).toBe('default');
 });
 
-test('an event has the annotations passed to it, and no annotations field without any', () => {
+test('an event has the annotations that the caller passes, and without any it has no annotations field', () => {
   expect(makeEvent({ annotations: { audit: 'x' } }).metadata.annotations).toEqual({ audit: 'x' });
   expect(makeEvent({ annotations: {} }).metadata).not.toHaveProperty('annotations');
 });

@@ -3,7 +3,7 @@ import { type CoreEvent, restEventSink } from '../src/index.ts';
 
 const { signal } = new AbortController();
 
-test('creates events, patches repeated ones, and passes errors on unchanged', async () => {
+test('restEventSink creates events, patches repeated ones, and passes errors on unchanged', async () => {
   const calls: unknown[] = [];
   const refused = Object.assign(new Error('gone'), { httpStatus: 404 });
   const sink = restEventSink({

@@ -51,6 +51,6 @@ test.each([
   expect(new EventSinkError('Unavailable', 'no', given).retryAfterMs).toBe(expected);
 });
 
-test('a failed write keeps the delay that the API server requests', () => {
+test('the error of a failed write has the delay that the API server requests', () => {
   expect(EventSinkError.from(failure({ httpStatus: 429, retryAfterMs: 7_000 })).retryAfterMs).toBe(7_000);
 });

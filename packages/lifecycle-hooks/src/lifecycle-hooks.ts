@@ -65,12 +65,12 @@ export class LifecycleHooks {
     if (handler.exec != null) await this.#exec(target, handler.exec.command ?? [], signal);
     else if (handler.httpGet != null) await this.#http(target, handler.httpGet, signal);
     else if (handler.sleep != null) await this.#sleep(target, handler.sleep.seconds, signal);
-    // `tcpSocket` exists in the API only for backward compatibility and has never been run.
+    // `tcpSocket` exists in the API only for backward compatibility, and no kubelet has ever run it.
     else throw new LifecycleHookError('Invalid', `Cannot run handler: invalid handler: ${shown(handler)}`);
   }
 
   async #exec(target: HookTarget, command: readonly string[], signal: AbortSignal): Promise<void> {
-    /** Output as latin1, so that each character is one byte. */
+    /** The output is decoded as latin1, so that each character is one byte. */
     let output = '';
     let fault: string | undefined;
     let cause: unknown;

@@ -177,7 +177,7 @@ describe('httpGet hook', () => {
 });
 
 describe('sleep hook', () => {
-  test('a sleep hook waits for its seconds', async () => {
+  test('a sleep hook waits for the configured seconds', async () => {
     const { run, clock } = setUp();
     let done = false;
     const hook = run({ sleep: { seconds: 5 } }).then(() => {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { nodeProblem } from '@node-agent/async/node-version';
 
-// Without `await` at the top level, which a single executable file cannot have.
+// A single executable file cannot have `await` at the top level.
 void start(nodeProblem(process.versions.node));
 
 async function start(problem: string | undefined): Promise<void> {
@@ -10,7 +10,7 @@ async function start(problem: string | undefined): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  // Imported dynamically, because an old Node.js may fail to parse it.
+  // The module is imported dynamically, because an old Node.js may fail to parse it.
   const { main } = await import('./main.ts');
   await main(process.argv.slice(2));
 }

@@ -1,7 +1,7 @@
 import { errorText } from '@node-agent/telemetry';
 import { exitCodes } from './exit-codes.ts';
 
-/** A failed command. The message says what to do. Scripts distinguish the kinds of failure by `exitCode`. */
+/** A failed command. The message says what the user can do. Scripts distinguish the kinds of failure by `exitCode`. */
 export class CtlError extends Error {
   override readonly name = 'CtlError';
   readonly exitCode: number;

@@ -1,7 +1,7 @@
 /** The exit codes of `nodectl`. `exec` returns the exit code of its command instead, and `execFailed` for its own failures. */
 export const exitCodes = {
   ok: 0,
-  /** The kubelet reported an error or sent an unexpected answer, or a file could not be read or written. */
+  /** The kubelet reported an error or sent an unexpected response, or a file could not be read or written. */
   failed: 1,
   usage: 2,
   /** There is no such pod, container or manifest. */
@@ -12,7 +12,7 @@ export const exitCodes = {
   denied: 5,
   /** A manifest is invalid or conflicts with another one. Nothing was written. */
   invalidManifest: 6,
-  /** With --check: the node or a pod is not ready. */
+  /** The option --check found that the node or a pod is not ready. */
   notReady: 7,
   /** `exec` could not run the command, as for `docker exec`. */
   execFailed: 125,

@@ -6,8 +6,8 @@ import { exitCodes } from './exit-codes.ts';
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
 
 /**
- * Finds a pod by `NAME` or `NAMESPACE/NAME`. The name of a static pod may omit the node's name at its end. An exact
- * match is preferred.
+ * Finds a pod by `NAME` or `NAMESPACE/NAME`. The name of a static pod may be given without the node's name at its end.
+ * An exact match is preferred.
  * @param namespace only this namespace; `undefined`: all
  * @throws CtlError if there is no such pod, or several
  */

@@ -7,11 +7,11 @@ import { CtlError } from './errors.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { Target } from './options.ts';
 
-/** The size limit of an answer that is not a stream. */
+/** The size limit of a response that is not a stream. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/** A connection that the kubelet has upgraded, and the bytes that came with the answer. */
+/** A connection that the kubelet has upgraded, and the bytes that came with the response. */
 export interface Upgraded {
   readonly socket: Duplex;
   readonly head: Buffer;
@@ -36,12 +36,12 @@ export class KubeletClient {
     return 'socket' in this.#target;
   }
 
-  /** Returns the answer to a GET request as text; the whole answer must arrive in time. @throws CtlError */
+  /** Returns the response to a GET request as text. The whole response must arrive in time. @throws CtlError */
   async text(path: string): Promise<string> {
     return await this.#get(path, (response) => bodyOf(response, MAX_BODY_BYTES));
   }
 
-  /** Returns the JSON object of an answer. @throws CtlError */
+  /** Returns the JSON object of a response. @throws CtlError */
   async json(path: string): Promise<object> {
     const body = await this.text(path);
     let value: unknown;
@@ -54,7 +54,10 @@ export class KubeletClient {
     return value;
   }
 
-  /** Returns the body of an answer while it arrives; only its head must arrive in time. @throws CtlError */
+  /**
+   * Returns the body of a response while it arrives. Only the head of the response must arrive in time. @throws
+   * CtlError
+   */
   async stream(path: string): Promise<AsyncIterable<Uint8Array>> {
     return this.#chunksOf(path, await this.#get(path, async (response) => response));
   }
@@ -84,7 +87,10 @@ export class KubeletClient {
     });
   }
 
-  /** @param read converts an answer with status 200; the time of the request ends when `read` has settled */
+  /**
+   * Sends a GET request.
+   * @param read converts a response with status 200; the time of the request ends when `read` has settled
+   */
   async #get<T>(path: string, read: (response: IncomingMessage) => Promise<T>): Promise<T> {
     const asked = await this.#request(path, { method: 'GET' });
     return await this.#settled(path, (resolve, reject) => {
@@ -123,7 +129,7 @@ export class KubeletClient {
     });
   }
 
-  /** Waits for an answer, for at most the request's time. */
+  /** Waits for the result of a request, for at most the request's timeout. */
   async #settled<T>(
     path: string,
     ask: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
@@ -170,7 +176,7 @@ async function readGiven(file: string | undefined): Promise<Buffer | undefined> 
   }
 }
 
-/** Says what to do about the usual problems of a connection. */
+/** Returns what to do about a usual problem of a connection; the text of the error for any other problem. */
 export function connectionProblem(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
@@ -187,7 +193,7 @@ export function connectionProblem(error: unknown): string {
   }
 }
 
-/** Converts an error answer. The texts of a kubelet are passed on. */
+/** Converts an error response. The texts of a kubelet are passed on. */
 async function refusal(path: string, response: IncomingMessage): Promise<CtlError> {
   const status = response.statusCode ?? 0;
   const said = (await bodyOf(response, MAX_ERROR_BYTES)).trim();

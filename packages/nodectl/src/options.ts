@@ -5,7 +5,7 @@ import { parseDurationMs } from './units.ts';
 /** Format of the output. */
 type OutputFormat = 'table' | 'wide' | 'json' | 'yaml';
 
-/** Where the kubelet is. */
+/** Address of the kubelet: its admin socket, or a server with certificates. */
 export type Target =
   | { readonly socket: string }
   | {
@@ -59,7 +59,7 @@ export type Command =
   | { readonly name: 'top' | 'images' }
   | { readonly name: 'node'; readonly check: boolean };
 
-/** The parsed command line. */
+/** The parsed command line: the command, the address of the kubelet, and options that several commands have. */
 export interface Options {
   readonly command: Command;
   readonly target: Target;
@@ -107,7 +107,7 @@ const FLAGS = {
 const FOLLOW = { follow: { type: 'boolean', short: 'f' } } as const;
 const FILENAME = { filename: { type: 'string', short: 'f' } } as const;
 
-/** Flags that only some commands have. */
+/** Flags that only some commands have, with the names of these commands. */
 const ONLY_FOR: Readonly<Partial<Record<string, readonly string[]>>> = {
   container: ['logs', 'exec'],
   watch: ['pods'],
@@ -173,7 +173,7 @@ function parse(argv: readonly string[], isLogs: boolean): { values: Values; posi
   try {
     const options: NonNullable<ParseArgsConfig['options']> = { ...FLAGS, ...(isLogs ? FOLLOW : FILENAME) };
     const { values, positionals } = parseArgs({ args: [...argv], allowPositionals: true, options });
-    // No flag may be repeated into a list.
+    // No flag is declared to be repeatable, so no value is a list.
     return { values: values as Values, positionals };
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));

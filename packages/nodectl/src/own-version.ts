@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 /**
  * Returns this package's version, from the package.json in the parent directory of both the sources and the build. A
- * single executable file has no such file; its build replaces this module.
+ * single executable file has no package.json, so its build replaces this module.
  */
 export function ownVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));

@@ -1,7 +1,10 @@
 import { printableJson } from '@node-agent/telemetry';
 import { Document, Scalar, visit } from '@node-agent/yaml';
 
-/** Format characters outside the basic plane. YAML has no surrogate pairs, so JSON's escapes do not fit them. */
+/**
+ * Format characters outside the basic plane. YAML has no surrogate pairs, so JSON's escapes cannot express such
+ * characters in YAML.
+ */
 const LONG_FORMAT_CHARACTERS = /(?=[\u{10000}-\u{10FFFF}])\p{Cf}/gu;
 
 /**

@@ -5,12 +5,13 @@ const GAP = 3;
 
 /**
  * Renders a table. Cells are escaped, so that text of a pod or node can neither draw on the terminal nor add a row. The
- * last column is not padded. An empty cell is shown as `-`. Cells may be of any type, because answers are not validated.
+ * last column is not padded. An empty cell is shown as `-`. Cells may be of any type, because responses are not
+ * validated.
  */
 export function renderTable(header: readonly string[], rows: readonly (readonly unknown[])[]): string {
   const cells = rows.map((row) => header.map((_, column) => printableLine(String(row[column] ?? '')) || '-'));
   const lines = header.length === 0 ? cells : [header, ...cells];
-  // A call with an argument per row would fail for very many rows.
+  // A call with one argument per row would fail for very many rows.
   const widths = header.map((_, column) => lines.reduce((most, line) => Math.max(most, width(line[column] ?? '')), 0));
   return lines
     .map((line) => {

@@ -39,7 +39,7 @@ describe('nodectl pods', () => {
     expect(out).toMatch(/IP +SOURCE +IMAGES\n.*10\.0\.0\.5 +file +web:1\n$/);
   });
 
-  it('prints JSON and YAML', async () => {
+  it('nodectl prints JSON with -o json and YAML with -o yaml', async () => {
     const json = JSON.parse((await kubelet.run('pods', '-o', 'json')).out);
     expect(json.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name)).toEqual([
       'web-n1',
@@ -102,7 +102,7 @@ describe('nodectl logs', () => {
 });
 
 describe('nodectl exec', () => {
-  /** Ends a command with a status, after some output. */
+  /** Ends the next command with this status, after some output. */
   const ending = (status: object) => {
     const streams: Record<string, SpdyStream> = {};
     kubelet.onStream = (stream) => {
@@ -127,7 +127,7 @@ describe('nodectl exec', () => {
     expect(kubelet.asked.at(-1)).toBe('/exec/default/web-n1/main?output=1&error=1&command=false&command=-x');
   });
 
-  it('passes standard input on', async () => {
+  it('nodectl exec passes standard input on to the command', async () => {
     const heard: string[] = [];
     let error: SpdyStream | undefined;
     const all: SpdyStream[] = [];
@@ -163,7 +163,7 @@ describe('nodectl exec', () => {
     });
   });
 
-  it('refuses --tty without a terminal', async () => {
+  it('nodectl exec refuses --tty without a terminal', async () => {
     expect(await kubelet.run('exec', 'web', '-t', '--', 'sh')).toMatchObject({
       ...{ code: 2, err: "nodectl: exec: --tty needs a terminal\nSee 'nodectl --help' for usage.\n" },
     });
@@ -182,7 +182,8 @@ describe('nodectl port-forward', () => {
       } else stream.on('data', (chunk) => stream.write(`echo ${chunk}`)).on('end', () => stream.end());
     };
     const running = kubelet.run('port-forward', 'web', ':80');
-    // The local port is only in the output, which a test reads at the end; therefore it is found by the server itself.
+    // The local port is printed in the output, which a test reads only at the end. Therefore the test finds the port
+    // through the fake kubelet.
     await vi.waitFor(() => expect(kubelet.asked).toContain('/portForward/default/web-n1'));
     kubelet.ending.abort();
     expect(await running).toMatchObject({
@@ -255,7 +256,7 @@ describe('nodectl apply and delete', () => {
     await rm(file);
   });
 
-  it('--dry-run changes nothing', async () => {
+  it('nodectl apply and delete change nothing with --dry-run', async () => {
     const file = await given(manifest('new'));
     expect((await kubelet.run('apply', '--dry-run', '-f', file)).out).toContain('created (default_new.yaml) (dry run)');
     expect(await readdir(directory)).toEqual([]);
@@ -328,7 +329,7 @@ describe('nodectl explain, events, top, images and node', () => {
     );
   });
 
-  it('node --check exits with 7 and prints the message of the Ready condition if the node is not Ready', async () => {
+  it('nodectl node --check exits with 7 and prints the message of the Ready condition if the node is not Ready', async () => {
     const node = (status: string) => ({
       body: { metadata: { name: 'n1' }, status: { conditions: [{ type: 'Ready', status, message: 'no runtime' }] } },
     });

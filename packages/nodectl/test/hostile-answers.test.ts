@@ -9,7 +9,7 @@ import { printableYaml } from '../src/printable-yaml.ts';
 import { renderTable } from '../src/table.ts';
 import { FakeKubelet, pod, type Ran } from './fake-kubelet.ts';
 
-/** Characters that draw, without those of a document's layout. */
+/** Matches characters that draw on a terminal, except those of a document's layout. */
 const DRAWS = /[^\P{Cc}\n\t]|\p{Cf}|[\u2028\u2029]/u;
 const CLEAR = '\x1b[2J';
 
@@ -34,9 +34,9 @@ async function runAgainst(answer: RequestListener, ...argv: readonly string[]): 
   }
 }
 
-describe('an answer that does not end', () => {
+describe('nodectl with a response that does not end', () => {
   it.each([200, 500])(
-    'ends after --request-timeout with exit code 4, also if the head had status %d',
+    'nodectl ends after --request-timeout with exit code 4 if a response has no end, also if its status is %d',
     async (status) => {
       const start = (_: unknown, response: Parameters<RequestListener>[1]): void => {
         response.writeHead(status).write('{');
@@ -62,20 +62,20 @@ describe('an answer that does not end', () => {
   });
 });
 
-describe('a connection lost during an answer', () => {
+describe('nodectl with a connection that is lost during a response', () => {
   const cut = (response: Parameters<RequestListener>[1], text: string): void => {
     response.writeHead(200, { 'content-length': 100 }).write(text);
     setTimeout(() => response.destroy(), 20);
   };
 
-  it('a connection that is lost during a list gives one line and exit code 4', async () => {
+  it('if the connection is lost during a list, nodectl prints one line and exits with code 4', async () => {
     expect(await runAgainst((_, response) => cut(response, '{'), 'pods')).toEqual({
       ...{ code: 4, out: '' },
       err: expect.stringMatching(/^nodectl: cannot reach .*: the connection was lost before the end of the answer\n$/),
     });
   });
 
-  it('a connection that is lost during a log gives the part that arrived, one line and exit code 4', async () => {
+  it('if the connection is lost during a log, nodectl prints the part that arrived and one line, and exits with code 4', async () => {
     const log: RequestListener = ({ url }, response) => {
       if (url === '/pods') response.end(JSON.stringify({ items: [pod('web')] }));
       else cut(response, 'part\n');
@@ -89,7 +89,7 @@ describe('a connection lost during an answer', () => {
   });
 });
 
-describe('an answer without the fields of its kind', () => {
+describe('nodectl with a response without the fields of its kind', () => {
   it.each<[path: string, body: object, argv: readonly string[]]>([
     ['/debug/events', {}, ['events']],
     ['/debug/events', { items: [{}] }, ['events']],
@@ -99,7 +99,7 @@ describe('an answer without the fields of its kind', () => {
     ['/stats/summary', {}, ['top']],
     ['/pods', { items: [{ metadata: { name: 'p' }, spec: { containers: [null] } }] }, ['pods', '-o', 'wide']],
   ])(
-    'a response without the fields of its kind gives one line and exit code 1: %s with %j',
+    'for a response without the fields of its kind, nodectl prints one line and exits with code 1: %s with %j',
     async (path, body, argv) => {
       kubelet.answers.set(path, { body });
       expect(await kubelet.run(...argv)).toEqual({
@@ -109,7 +109,7 @@ describe('an answer without the fields of its kind', () => {
     },
   );
 
-  it("a malformed response to exec gives exit code 125, because all other exit codes can be the command's", async () => {
+  it("a malformed response to nodectl exec gives exit code 125, because all other exit codes can be the command's", async () => {
     kubelet.answers.set('/pods', { body: { items: [{ metadata: { name: 'p' }, spec: { containers: [null] } }] } });
     expect(await kubelet.run('exec', 'p', '--', 'x')).toMatchObject({
       ...{ code: 125, err: expect.stringMatching(/^nodectl: unexpected answer from the kubelet: .+\n$/) },
@@ -139,7 +139,7 @@ describe('an answer without the fields of its kind', () => {
 });
 
 describe('renderTable', () => {
-  it('renders a table of 200,000 rows', () => {
+  it('renderTable renders a table of 200,000 rows', () => {
     const rows = Array.from({ length: 200_000 }, () => ['name', 'x']);
     expect(renderTable(['A', 'B'], rows)).toHaveLength('A      B\n'.length + rows.length * 'name   x\n'.length);
   });

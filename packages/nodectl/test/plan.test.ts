@@ -18,7 +18,7 @@ describe('planApply', () => {
     ['replaces the file of the pods', [file('mine.yaml', ['d/a'])], { action: 'replace', file: 'mine.yaml' }],
     ['keeps a file with the same content', [file('mine.yaml', ['d/a'], 'new')], { action: 'keep', file: 'mine.yaml' }],
     ['replaces a broken file of its name', [file('d_a.yaml', [])], { action: 'replace', file: 'd_a.yaml' }],
-  ])('%s', (_title, files, plan) => {
+  ])('planApply %s', (_title, files, plan) => {
     expect(planApply(manifest(['d/a']), files)).toEqual(plan);
   });
 
@@ -26,13 +26,13 @@ describe('planApply', () => {
     [[file('two.yaml', ['d/a', 'd/b'])], 'two.yaml also defines d/b, which would be removed'],
     [[file('d_a.yaml', ['d/other'])], 'd_a.yaml also defines d/other, which would be removed'],
     [[file('x', ['d/a']), file('y', ['d/a'])], 'several files define these pods: x, y; apply each by itself'],
-  ])('refuses to remove other pods or to leave duplicates: %j', (files, because) => {
+  ])('planApply refuses to remove other pods or to leave duplicates: %j', (files, because) => {
     expect(planApply(manifest(['d/a']), files)).toEqual({ action: 'refuse', because });
   });
 });
 
 describe('planDelete', () => {
-  it('removes the file of a pod, and refuses a file with other pods and an unknown pod', () => {
+  it('planDelete removes the file of a pod, and refuses a file with other pods and an unknown pod', () => {
     const files = [file('a', ['d/a']), file('two', ['d/b', 'd/c'])];
     expect(planDelete(['d/a'], files)).toEqual([{ action: 'remove', file: 'a' }]);
     expect(planDelete(['d/b'], files)).toMatchObject([{ action: 'refuse' }]);
@@ -86,12 +86,12 @@ describe('the static pod directory', () => {
     ['apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: []}\n', /spec\.containers/],
     ['a: [', /web\.yaml:/],
     ['', /holds no pod/],
-  ])('refuses the manifest %j with the position of the problem', (text, words) => {
+  ])('nodectl refuses the manifest %j with the position of the problem', (text, words) => {
     const check = () => directory.check(Buffer.from(text), '/elsewhere/web.yaml');
     expect(check).toThrow(expect.objectContaining({ exitCode: 6, message: expect.stringMatching(words) }));
   });
 
-  it('refuses a manifest that defines a pod twice', () => {
+  it('nodectl refuses a manifest that defines a pod twice', () => {
     const twice = Buffer.concat([yaml('web'), Buffer.from('---\n'), yaml('web')]);
     expect(() => directory.check(twice, 'web.yaml')).toThrow('defines default/web-n1 twice');
   });
@@ -108,13 +108,13 @@ describe('the static pod directory', () => {
     ]);
   });
 
-  it('F2: writes atomically with mode 0600, and leaves no temporary file', async () => {
+  it('F2: the static pod directory writes atomically with mode 0600, and leaves no temporary file', async () => {
     await directory.write('default_web.yaml', yaml('web'));
     expect(await readdir(path)).toEqual(['default_web.yaml']);
     expect((await stat(join(path, 'default_web.yaml'))).mode & 0o777).toBe(0o600);
   });
 
-  it('W3: replaces a link instead of the file that the link names', async () => {
+  it('W3: the static pod directory replaces a link instead of the file that the link names', async () => {
     const outside = await mkdtemp(join(tmpdir(), 'outside-'));
     await writeFile(join(outside, 'target'), 'kept');
     await symlink(join(outside, 'target'), join(path, 'default_web.yaml'));
@@ -123,9 +123,12 @@ describe('the static pod directory', () => {
     await rm(outside, { recursive: true });
   });
 
-  it.each(['../up.yaml', 'a/b.yaml', '.hidden', ''])('W3: writes and removes nothing at %j', async (name) => {
-    await expect(directory.write(name, yaml('web'))).rejects.toThrow('must be a file name');
-    await expect(directory.remove(name)).rejects.toThrow('must be a file name');
-    expect(await readdir(path)).toEqual([]);
-  });
+  it.each(['../up.yaml', 'a/b.yaml', '.hidden', ''])(
+    'W3: the static pod directory writes and removes nothing at %j',
+    async (name) => {
+      await expect(directory.write(name, yaml('web'))).rejects.toThrow('must be a file name');
+      await expect(directory.remove(name)).rejects.toThrow('must be a file name');
+      expect(await readdir(path)).toEqual([]);
+    },
+  );
 });

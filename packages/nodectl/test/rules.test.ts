@@ -52,7 +52,7 @@ describe('units', () => {
     [30 * 3_600_000, '30h'],
     [51 * 3_600_000, '2d3h'],
     [90 * 86_400_000, '90d'],
-  ])('%d ms is %s', (ms, text) => {
+  ])('a duration of %d ms is shown as %s', (ms, text) => {
     expect(shortDuration(ms)).toBe(text);
   });
 
@@ -65,11 +65,11 @@ describe('units', () => {
     ['5', undefined],
     ['-5s', undefined],
     ['5s junk', undefined],
-  ])('the duration %j is %s ms', (text, ms) => {
+  ])('the duration %j is parsed as %s ms', (text, ms) => {
     expect(parseDurationMs(text)).toBe(ms);
   });
 
-  it('shows bytes and CPU, and an unknown age', () => {
+  it('bytes and CPU are shown in suitable units, and an unknown age as <unknown>', () => {
     expect([0, 1023, 1536, 150 * 2 ** 20, 2 ** 40].map(bytes)).toEqual(['0', '1023', '1.5Ki', '150Mi', '1Ti']);
     expect([bytes(undefined), millicores(undefined), millicores(250_000_000)]).toEqual(['', '', '250m']);
     expect(ageOf('junk', 0)).toBe('<unknown>');
@@ -144,7 +144,7 @@ describe('finding a pod', () => {
     ['db-n1', undefined, 'default/db-n1'],
     ['team/web', undefined, 'team/web-n1'],
     ['web', 'team', 'team/web-n1'],
-  ])('%s in %s is %s', (given, namespace, key) => {
+  ])('the pod name %s in the namespace %s finds the pod %s', (given, namespace, key) => {
     const { metadata } = findPod(pods, given, namespace);
     expect(`${metadata.namespace}/${metadata.name}`).toBe(key);
   });
@@ -153,7 +153,7 @@ describe('finding a pod', () => {
     ['none', undefined, 'there is no pod none on this node'],
     ['db', 'team', 'there is no pod db in the namespace team on this node'],
     ['web', undefined, 'several pods match web: default/web-n1, team/web-n1'],
-  ])('%s in %s fails', (given, namespace, message) => {
+  ])('no single pod is found for the name %s in the namespace %s', (given, namespace, message) => {
     expect(() => findPod(pods, given, namespace)).toThrow(expect.objectContaining({ message, exitCode: 3 }));
   });
 
@@ -162,7 +162,7 @@ describe('finding a pod', () => {
     expect(findPod([podOf('web'), exact], 'web', undefined)).toBe(exact);
   });
 
-  it('uses the named container, else the container in the annotation default-container, else the first container, with a note', () => {
+  it('containerName returns the given container, otherwise the annotated default, otherwise the first one with a note', () => {
     const two = { spec: { containers: [{ name: 'a' }, { name: 'b' }] } };
     const marked = { metadata: { annotations: { 'kubectl.kubernetes.io/default-container': 'b' } }, ...two };
     expect(containerName(podOf('web', two), 'b')).toEqual({ name: 'b' });
@@ -204,13 +204,13 @@ describe('the command line', () => {
     ['node --interval 1', '--interval: only for pods'],
     ['node --request-timeout 0', '--request-timeout: must be seconds from 0.1 to 86400, not "0"'],
     ['node --unknown', "Unknown option '--unknown'"],
-  ])('%s: is refused', (line, message) => {
+  ])('the command line "%s" is refused with a reason', (line, message) => {
     const parse = () => parseOptions(line.split(' ').filter((part) => part !== ''));
     expect(parse).toThrow(UsageError);
     expect(parse).toThrow(message);
   });
 
-  it('reads the flags of nodectl logs', () => {
+  it('parseOptions reads the flags of nodectl logs', () => {
     const line = 'logs web -f -p --since 90s --tail 5 --timestamps -c main -n team';
     expect(parseOptions(line.split(' '))).toMatchObject({
       ...{ namespace: 'team', target: { socket: '/run/node-agent/admin.sock' } },
@@ -238,7 +238,7 @@ describe('the command line', () => {
     ['80', { local: 80, remote: 80 }],
     ['8080:80', { local: 8080, remote: 80 }],
     [':80', { local: 0, remote: 80 }],
-  ])('forwards %s', (text, pair) => {
+  ])('the port argument %s is parsed as %j', (text, pair) => {
     expect(portPair(text)).toEqual(pair);
   });
 
@@ -295,7 +295,7 @@ describe('views', () => {
     );
   });
 
-  it('top shows the pod with most memory first', () => {
+  it('nodectl top shows the pod with the largest working set first', () => {
     const usage = (name: string, workingSetBytes: number) => ({
       ...{ podRef: { namespace: 'd', name }, memory: { workingSetBytes }, cpu: { usageNanoCores: 1e8 } },
     });

@@ -18,18 +18,21 @@ export interface ClusterTrustBundlesComponents {
 
 type ClusterTrustBundle = NonNullable<(typeof resources.clusterTrustBundles)['object']>;
 
-/** The preferred version first. An older server serves the older version, whose objects are identical. */
+/**
+ * API versions of the bundles, the preferred version first. An older server serves the older version, whose objects are
+ * identical.
+ */
 const VERSIONS: readonly Resource<ClusterTrustBundle>[] = [
   resources.clusterTrustBundles,
   { ...resources.clusterTrustBundles, version: 'v1alpha1' },
 ];
 
-/** How long a reader waits for the first list, in milliseconds. After the first list, readers do not wait. */
+/** Time that a reader waits for the first list, in milliseconds. After the first list, readers do not wait. */
 const SYNC_TIMEOUT_MS = 10_000;
 
 /**
  * The cluster's trust anchors for volumes (KEP-3257). The bundles are watched from the first read on, because most
- * nodes need none. Source: `pkg/kubelet/clustertrustbundle/clustertrustbundle_manager.go`.
+ * nodes need no bundles. Source: `pkg/kubelet/clustertrustbundle/clustertrustbundle_manager.go`.
  */
 export class ClusterTrustBundles {
   readonly #components: WithDefaults<ClusterTrustBundlesComponents>;
@@ -47,7 +50,7 @@ export class ClusterTrustBundles {
   }
 
   /**
-   * Returns the anchors of one bundle as PEM text. Empty if the bundle does not exist and `allowMissing` is true.
+   * Returns the anchors of one bundle as PEM text; empty if the bundle does not exist and `allowMissing` is true.
    * @throws ObjectCacheError `TrustBundleMissing`, `TrustBundleUnavailable`
    */
   async byName(name: string, allowMissing: boolean, signal: AbortSignal): Promise<string> {
@@ -58,7 +61,7 @@ export class ClusterTrustBundles {
   }
 
   /**
-   * Returns the anchors of all bundles of a signer that match a selector, as PEM text. Empty if there are none and
+   * Returns the anchors of all bundles of a signer that match a selector, as PEM text; empty if there are none and
    * `allowMissing` is true.
    * @throws ObjectCacheError `TrustBundleMissing`, `TrustBundleUnavailable`, `InvalidSelector`
    */
@@ -119,7 +122,7 @@ export class ClusterTrustBundles {
       );
     });
     if (resource === undefined) throw unavailable('the API server does not serve ClusterTrustBundles');
-    // A concurrent reader may have started the reflector.
+    // A concurrent reader may have started the reflector in this time.
     if (this.#reflector !== undefined) return this.#reflector;
     const reflector = new Reflector<ClusterTrustBundle>(this.#components, { resource });
     this.#reflector = reflector;

@@ -6,17 +6,20 @@ import { parseYamlText } from './yaml-text.ts';
 
 /** A plugin that supplies credentials for some registries (`kubelet.config.k8s.io`, CredentialProvider). */
 export interface CredentialProvider {
-  /** The name of its program in the plugin directory. */
+  /** The name of the plugin's program in the plugin directory. */
   readonly name: string;
-  /** The version of requests and responses: `credentialprovider.kubelet.k8s.io/v1`, ... */
+  /** The API version of requests and responses, for example `credentialprovider.kubelet.k8s.io/v1`. */
   readonly apiVersion: string;
   /** Globs of the registries for whose images the plugin is run. */
   readonly matchImages: readonly string[];
-  /** How long a response is cached if the plugin does not say, in milliseconds. 0: not cached. */
+  /**
+   * Time for which a response is cached if the plugin does not say, in milliseconds. 0 means that the response is not
+   * cached.
+   */
   readonly defaultCacheDurationMs: number;
   readonly args: readonly string[];
   readonly env: readonly { readonly name: string; readonly value: string }[];
-  /** Set if the plugin gets tokens of service accounts. */
+  /** Service account tokens and annotations that the plugin gets; absent if the plugin gets none. */
   readonly tokenAttributes?: TokenAttributes;
 }
 

@@ -33,18 +33,19 @@ export interface PluginLogins {
   readonly account?: ObjectCoordinates;
 }
 
-/** The timeout of a plugin, in milliseconds. It leaves time for retries inside the plugin. */
+/** The timeout of a plugin, in milliseconds. The timeout leaves time for retries inside the plugin. */
 const TIMEOUT_MS = 60_000;
 /**
  * The maximum number of concurrent runs of a plugin per pod, each of which is a process. Upstream starts a pod's
- * containers one after another and runs the plugin for one at a time; a cached response then serves the next.
+ * containers one after another, so it runs the plugin for one container at a time, and a cached response then serves
+ * the next container.
  */
 const ASKED_AT_ONCE = 4;
 /**
  * The maximum number of cached responses: pods may name ever new images, and some responses are valid for half a day.
  */
 const MAX_CACHED = 4096;
-/** How often expired responses are removed (`cachePurgeInterval`), in milliseconds. */
+/** Interval at which expired responses are removed (`cachePurgeInterval`), in milliseconds. */
 const PURGE_PERIOD_MS = 15 * 60_000;
 const NO_LOGINS: DockerConfig = new Map();
 const ECHOED_TOKEN =
@@ -57,7 +58,7 @@ export class CredentialProviderPlugin {
   readonly #command: string;
   readonly #cache = new Map<string, { readonly logins: DockerConfig; readonly expiresAtMs: number }>();
   #purgeAtMs = 0;
-  /** Runs in progress by image and account. Concurrent callers with the same need share a run. */
+  /** Runs in progress by image and account. Concurrent callers for the same image and account share a run. */
   readonly #running = new Map<string, Promise<DockerConfig>>();
   /** Limits of concurrent runs by pod UID. */
   readonly #turns = new Map<string, Semaphore>();
@@ -86,8 +87,8 @@ export class CredentialProviderPlugin {
   }
 
   /**
-   * Returns the logins for an image by registry. Empty if the plugin does not apply to the image. Logins obtained for a
-   * service account may only be used for its pods.
+   * Returns the logins for an image by registry; empty if the plugin does not apply to the image. Logins that were
+   * obtained for a service account may only be used for the pods of that account.
    * @param image with its registry and without a tag
    * @throws Error describing the plugin's failure; the signal's reason
    */

@@ -10,7 +10,7 @@ export type CacheKeyType = 'Image' | 'Registry' | 'Global';
 export interface ProviderResponse {
   readonly logins: DockerConfig;
   readonly cacheKeyType: CacheKeyType;
-  /** In milliseconds. `undefined` if the plugin does not say. */
+  /** Time for which the response may be cached, in milliseconds; `undefined` if the plugin does not say. */
   readonly cacheDurationMs: number | undefined;
 }
 
@@ -28,7 +28,10 @@ export function providerRequest(
 }
 
 const FIELDS = ['kind', 'apiVersion', 'cacheKeyType', 'cacheDuration', 'auth'];
-/** The YAML parser holds up everything else for seconds with a longer text; JSON may be longer. */
+/**
+ * The maximum length of a YAML response. The YAML parser would block the event loop for seconds with a longer text.
+ * JSON may be longer.
+ */
 const MAX_YAML_LENGTH = 65_536;
 const LOGIN_FIELDS = ['username', 'password'];
 
@@ -70,7 +73,10 @@ function cacheKeyTypeOf(value: unknown): CacheKeyType {
   throw new Error('credential provider plugin did not return a valid cacheKeyType');
 }
 
-/** Creates the error. A parser's message may quote the text, and even a field name may be a misplaced secret. */
+/**
+ * Creates the error for an unreadable response, without its text. A parser's message may quote the text, and even a
+ * field name may be a misplaced secret.
+ */
 function undecodable(): Error {
   return new Error('error decoding credential provider plugin response from stdout');
 }
@@ -96,7 +102,7 @@ function yamlOf(text: string): unknown {
   } catch {
     throw undecodable();
   }
-  // Almost any text is valid YAML. A scalar is a message of the plugin.
+  // Almost any text is valid YAML. If a text is parsed as a scalar, it is a message of the plugin.
   if (typeof value !== 'object' || value === null) throw undecodable();
   return value;
 }

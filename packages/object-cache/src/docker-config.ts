@@ -1,4 +1,4 @@
-/** A login for a registry. It is a secret and must not be logged. */
+/** A login for a registry. The login is a secret and must not be logged. */
 export interface RegistryLogin {
   readonly username: string;
   readonly password: string;
@@ -25,7 +25,7 @@ export interface ObjectCoordinates {
 export interface ConfiguredLogin {
   readonly username: string;
   readonly password: string;
-  /** Not sent to registries, but part of the login's hash. Absent if empty. */
+  /** E-mail address; absent if empty. The address is not sent to registries, but is part of the login's hash. */
   readonly email?: string;
 }
 
@@ -33,7 +33,7 @@ export interface ConfiguredLogin {
 export type DockerConfig = ReadonlyMap<string, ConfiguredLogin>;
 
 /**
- * Parses `~/.docker/config.json` (the secret type `kubernetes.io/dockerconfigjson`). Only `auths` is read.
+ * Parses `~/.docker/config.json` (the secret type `kubernetes.io/dockerconfigjson`). Only the field `auths` is read.
  * @throws Error that describes the problem without quoting the text, which contains secrets
  */
 export function parseDockerConfigJson(text: string): DockerConfig {
@@ -57,15 +57,15 @@ export function parseDockercfg(text: string): DockerConfig {
 }
 
 /**
- * Field names match in any case, as in Go's `encoding/json`, with which upstream reads them. Names of registries are
- * case-sensitive.
+ * Field names match in any case, as in Go's `encoding/json`, with which upstream reads these files. Names of registries
+ * are case-sensitive.
  */
 const AUTHS = /^auths$/iu;
 const FIELDS = { auth: /^auth$/iu, username: /^username$/iu, password: /^password$/iu, email: /^email$/iu };
 
 type Field = keyof typeof FIELDS;
 
-/** The parser's message may quote the text. */
+/** Parses JSON. The error does not contain the parser's message, which may quote the text. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -84,7 +84,7 @@ function loginOf(entry: Fields, registry: string): ConfiguredLogin {
   const given: Record<Field, string> = { auth: '', username: '', password: '', email: '' };
   for (const [key, value] of Object.entries(entry)) {
     const field = fieldOf(key);
-    // If a field is repeated, the last value counts. null counts as absent.
+    // If a field is repeated, the last value counts. The value null counts as absent.
     if (field === undefined || value === null) continue;
     if (typeof value !== 'string') throw new Error(`${placeOf(registry)}: ${field} is not a string`);
     given[field] = value;
@@ -104,7 +104,7 @@ function placeOf(registry: string): string {
 }
 
 /**
- * The maximum length of a registry in messages. Valid names are shorter, but an invalid one may have a mebibyte and
+ * The maximum length of a registry in messages. Valid names are shorter, but an invalid name may have a mebibyte and
  * would be shown in the pod's status.
  */
 const MAX_SHOWN = 256;
@@ -114,7 +114,7 @@ export function shown(registry: string): string {
   return JSON.stringify(registry.length <= MAX_SHOWN ? registry : `${registry.slice(0, MAX_SHOWN)}...`);
 }
 
-/** Decodes `auth`, which takes precedence over `username` and `password`. Its padding may be missing. */
+/** Decodes `auth`, which takes precedence over `username` and `password`. The base64 padding may be missing. */
 function decodeAuth(auth: string, registry: string): ConfiguredLogin {
   // Go's decoder ignores line breaks, and accepts complete or no padding.
   const text = auth.replace(/[\r\n]/g, '');
@@ -135,7 +135,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Checks that a value is an object. A secret of a mebibyte has 100,000 entries, so the value is not copied, and the
- * place is only formatted for an error.
+ * path of the value is only formatted for an error.
  */
 function recordOf(value: unknown, what: string, entry?: string): Fields {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;

@@ -7,21 +7,21 @@ export function fieldsOf(value: unknown, where: string): Fields {
   throw new Error(`${where}: must be an object`);
 }
 
-/** Returns a string field. '' if it is absent. @throws Error naming the place */
+/** Returns a string field, or '' if the field is absent. @throws Error naming the place */
 export function textOf(fields: Fields, field: string, where: string): string {
   const value = fields[field] ?? '';
   if (typeof value === 'string') return value;
   throw new Error(`${where}.${field}: must be a string`);
 }
 
-/** Returns a list field. Empty if it is absent. @throws Error naming the place */
+/** Returns a list field, or an empty list if the field is absent. @throws Error naming the place */
 export function listOf(fields: Fields, field: string, where: string): readonly unknown[] {
   const value = fields[field] ?? [];
   if (Array.isArray(value)) return value;
   throw new Error(`${where}.${field}: must be a list`);
 }
 
-/** Returns a field with a list of strings. Empty if it is absent. @throws Error naming the place */
+/** Returns a field with a list of strings, or an empty list if the field is absent. @throws Error naming the place */
 export function textsOf(fields: Fields, field: string, where: string): readonly string[] {
   return listOf(fields, field, where).map((value, index) => {
     if (typeof value === 'string') return value;

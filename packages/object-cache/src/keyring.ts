@@ -1,7 +1,7 @@
 import type { RegistryLogin } from './docker-config.ts';
 import { parseRegistryUrl, registryMatcher } from './registry-url.ts';
 
-/** A host without port and path, the most frequent case. */
+/** Matches a host without port and path, the most frequent case. */
 const PLAIN = /^[\w.-]+$/;
 const DEFAULT_REGISTRY = 'index.docker.io';
 

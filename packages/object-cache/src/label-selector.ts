@@ -13,8 +13,8 @@ export interface LabelSelector {
 type LabelRule = (labels: Readonly<Record<string, string>>) => boolean;
 
 /**
- * Converts a selector into a predicate. An absent selector matches nothing, one without requirements matches everything
- * (`metav1.LabelSelectorAsSelector`).
+ * Converts a selector into a predicate. An absent selector matches nothing, and a selector without requirements matches
+ * everything (`metav1.LabelSelectorAsSelector`).
  * @throws ObjectCacheError `InvalidSelector`
  */
 export function labelRule(selector: LabelSelector | undefined): LabelRule {

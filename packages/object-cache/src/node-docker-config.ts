@@ -27,13 +27,13 @@ export interface NodeDockerConfigOptions {
   readonly homeDirectory?: string;
 }
 
-/** How long the content is cached, in milliseconds. */
+/** Time for which the content of the files is cached, in milliseconds. */
 const LIFETIME_MS = 300_000;
 
 /**
  * The logins that an administrator has configured on the node, for all pods: the first valid `config.json` in the
- * kubelet's root directory, the working directory, `~/.docker` or `/.docker`, otherwise the first `.dockercfg`. Read
- * again every five minutes. Source: `pkg/credentialprovider/config.go`, `provider.go`.
+ * kubelet's root directory, the working directory, `~/.docker` or `/.docker`, otherwise the first `.dockercfg`. The
+ * files are read again after five minutes. Source: `pkg/credentialprovider/config.go`, `provider.go`.
  */
 export class NodeDockerConfig implements NodeCredentials {
   readonly #components: WithDefaults<NodeDockerConfigComponents>;

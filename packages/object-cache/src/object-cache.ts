@@ -28,17 +28,18 @@ export interface ObjectCacheComponents {
   readonly logger?: Logger;
   /**
    * Called with the UIDs of the pods that refer to an object that was changed, created or deleted, as soon as the API
-   * server reports it. Only for the strategy `Watch`. The first state that a pod reads is not a change.
+   * server reports it. Only the strategy `Watch` reports changes. The first state of an object that a pod reads is not
+   * a change.
    */
   readonly onChange?: (podUids: readonly string[]) => void;
 }
 
 export interface ObjectCacheOptions {
-  /** How changes are detected (`configMapAndSecretChangeDetectionStrategy`). Default: `Watch`. */
+  /** Strategy by which changes are detected (`configMapAndSecretChangeDetectionStrategy`). Default: `Watch`. */
   readonly strategy?: ChangeDetectionStrategy;
   /**
-   * How often pods are synced, in milliseconds (`syncFrequency`). Watches that are idle for five times as long are
-   * closed. Default: 60,000.
+   * Interval at which pods are synced, in milliseconds (`syncFrequency`). Watches that are idle for five times as long
+   * are closed. Default: 60,000.
    */
   readonly syncFrequencyMs?: number;
   /**

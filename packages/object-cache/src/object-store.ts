@@ -1,7 +1,7 @@
 import type { KubeObject, RestClient, resources } from '@node-agent/kube-client';
 import { ObjectCacheError } from './errors.ts';
 
-/** How objects are kept up to date (`configMapAndSecretChangeDetectionStrategy`). */
+/** Strategy by which objects are kept up to date (`configMapAndSecretChangeDetectionStrategy`). */
 export type ChangeDetectionStrategy = 'Get' | 'Cache' | 'Watch';
 
 /** The methods of an API client that the stores use. */
@@ -19,10 +19,13 @@ export interface ConfigObject extends KubeObject {
 
 /** Objects of one type to which pods of the node refer. References are counted per pod. */
 export interface ObjectStore<T extends ConfigObject> {
-  /** Does not wait for I/O. */
+  /** Adds a reference of a pod to an object, without waiting for I/O. */
   addReference(namespace: string, name: string, podUid: string): void;
   deleteReference(namespace: string, name: string, podUid: string): void;
-  /** @throws ObjectCacheError `NotRegistered`, `NotSynced`; KubeError `NotFound` and other errors of the server */
+  /**
+   * Returns an object to which a registered pod refers.
+   * @throws ObjectCacheError `NotRegistered`, `NotSynced`; KubeError `NotFound` and other errors of the server
+   */
   get(namespace: string, name: string, signal: AbortSignal): Promise<T>;
   /** Reads all objects again: the server may have lost its data, and cached objects may be outdated. */
   listAnew(): void;
@@ -30,7 +33,7 @@ export interface ObjectStore<T extends ConfigObject> {
   start(signal: AbortSignal): Promise<void>;
 }
 
-/** Returns the key of an object in a store. Neither part can contain a slash. */
+/** Returns the key of an object in a store. Neither the namespace nor the name can contain a slash. */
 export function storeKey(namespace: string, name: string): string {
   return `${namespace}/${name}`;
 }

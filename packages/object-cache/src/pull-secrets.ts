@@ -23,7 +23,10 @@ export interface NodeCredentials {
 
 /** The components of {@link PullSecrets}. */
 export interface PullSecretsComponents {
-  /** Absent if there is no API server. Pods then get an event that their secrets are unavailable. */
+  /**
+   * Source of the pods' secrets; absent if there is no API server. Pods then get an event that their secrets are
+   * unavailable.
+   */
   readonly secrets?: Pick<ObjectCache, 'getSecret'>;
   /** Default: the system clock. */
   readonly clock?: Clock;
@@ -31,7 +34,7 @@ export interface PullSecretsComponents {
   readonly recorder?: EventRecorder;
   /** Default: no logging. */
   readonly logger?: Logger;
-  /** Tried after the pod's own secrets. */
+  /** The node's own logins, which are tried after the logins of the pod's secrets. */
   readonly node?: NodeCredentials;
 }
 
@@ -41,7 +44,7 @@ interface LoginOfSecret {
   readonly secret: Secret;
 }
 
-/** After a secret with more logins, other work gets a turn. */
+/** The number of logins in a secret above which the event loop gets a turn after the secret was read. */
 const MANY_LOGINS = 1000;
 /** The maximum number of invalid registries named in a log line. */
 const MAX_TOLD = 10;
@@ -53,7 +56,7 @@ const MAX_TOLD = 10;
  */
 export class PullSecrets {
   readonly #components: WithDefaults<PullSecretsComponents>;
-  /** Keyed by pod UID. */
+  /** Locks by pod UID. */
   readonly #reading = new KeyedMutex<string>();
 
   constructor(components: PullSecretsComponents) {
@@ -68,7 +71,7 @@ export class PullSecrets {
   async lookup(pod: Pod, image: string, signal: AbortSignal): Promise<readonly RegistryLogin[]> {
     const repository = imageRepository(parseImageReference(image));
     const secrets = await this.#secretsOf(pod, signal);
-    // One lookup per pod at a time: a pod may name any number of secrets and images, and parsing takes time.
+    // Only one lookup of a pod runs at a time: a pod may name any number of secrets and images, and parsing takes time.
     const read = () => this.#read(secrets, repository, signal);
     const found = await this.#reading.run(pod.metadata.uid, read, signal);
     const own = found.map((login) => ofSecret(login, pod));
@@ -124,7 +127,7 @@ export class PullSecrets {
   }
 }
 
-/** Returns a login with its owner. Only returned logins are hashed. */
+/** Returns a login with its owner. Hashing takes time, so only returned logins are hashed. */
 function ofSecret({ login, secret }: LoginOfSecret, pod: Pod): RegistryLogin {
   const { uid = '', namespace = pod.metadata.namespace, name = '' } = secret.metadata;
   const { username, password } = login;

@@ -16,7 +16,10 @@ export class RegisteredPods {
     this.#namesOf = namesOf;
   }
 
-  /** Adds only new references, because a store may read an object again when a reference is added. */
+  /**
+   * Adds the pod's new references, and drops the references that it no longer has. Known references are not added
+   * again, because a store may read an object again when a reference is added.
+   */
   register(pod: Pod): void {
     const names = this.#namesOf(pod);
     const before = this.#registered.get(keyOf(pod)) ?? new Set();

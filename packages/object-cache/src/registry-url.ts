@@ -4,7 +4,7 @@ import { globMatches } from './glob.ts';
 interface RegistryUrl {
   readonly hostParts: readonly string[];
   readonly port: string;
-  /** Includes the leading slash. Empty if there is none. */
+  /** Path with its leading slash; empty if there is no path. */
   readonly path: string;
   /** Host and port, unchanged. */
   readonly host: string;
@@ -43,8 +43,8 @@ const PLAIN_HOST = /^[\w.-]+(?![^/])/;
 
 /**
  * Returns a predicate that tells whether a registry URL matches a target: the same port, the same number of host parts,
- * each matching its glob, and a path that is a prefix of the target's. Other hosts are rejected cheaply, because a pull
- * secret may have 100,000 registries. Source: `pkg/credentialprovider/keyring.go`, URLsMatch.
+ * each matching its glob, and a path that is a prefix of the target's. Registries of other hosts are rejected cheaply,
+ * because a pull secret may have 100,000 registries. Source: `pkg/credentialprovider/keyring.go`, URLsMatch.
  */
 export function registryMatcher(target: string): (glob: string) => boolean {
   const url = parseRegistryUrl(target);

@@ -23,10 +23,10 @@ export interface TokenManagerComponents {
   readonly logger?: Logger;
 }
 
-/** A token of a service account. It is a secret and must not be logged. */
+/** A token of a service account. The token is a secret and must not be logged. */
 export interface ServiceAccountToken {
   readonly token: string;
-  /** By the wall clock, in milliseconds since the epoch. */
+  /** Expiry by the wall clock, in milliseconds since the Unix epoch. */
   readonly expiresAtMs: number;
 }
 
@@ -57,7 +57,7 @@ const AGAIN_MS = [20, 50, 100, 200];
 export class TokenManager {
   readonly #components: WithDefaults<TokenManagerComponents>;
   readonly #tokens = new Map<string, Entry>();
-  /** Two volumes of a pod share one request for the same token. */
+  /** Locks by token key: two volumes of a pod share one request for the same token. */
   readonly #mutex = new KeyedMutex<string>();
   readonly #startOnce = new StartOnce('TokenManager');
 

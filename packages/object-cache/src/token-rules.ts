@@ -46,20 +46,20 @@ export function podTokenQuery(
   };
 }
 
-/** Returns a key that identifies a token. It contains no secret. */
+/** Returns a key that identifies a token. The key contains no secret. */
 export function tokenKey({ namespace, serviceAccountName, serviceAccountUid, spec }: TokenQuery): string {
   const { audiences = [], expirationSeconds = 0, boundObjectRef: ref } = spec;
   const bound = ref === undefined ? [] : [ref.apiVersion, ref.kind, ref.name, ref.uid];
   return JSON.stringify([serviceAccountName, namespace, audiences, expirationSeconds, bound, serviceAccountUid ?? '']);
 }
 
-/** When a token was obtained and when it expires. */
+/** The times at which a token was obtained and expires. */
 export interface TokenTimes {
-  /** By the wall clock, as the API server reports. */
+  /** Expiry by the wall clock, as the API server reports it. */
   readonly expiresAtMs: number;
   /** The lifetime for which the token was issued, in milliseconds. */
   readonly lifetimeMs: number;
-  /** By the monotonic clock. */
+  /** Time at which the token was obtained, by the monotonic clock. */
   readonly obtainedAtMs: number;
 }
 

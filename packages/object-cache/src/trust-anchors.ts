@@ -4,7 +4,7 @@ const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----[ \t]*\r?\n([A-Za-z0-9+/=\s]+?)--
 
 /**
  * Merges the certificates of several bundles into one PEM text without duplicates. The order depends only on `salt`, so
- * that the text stays the same while the certificates do, and clients do not rely on the first one. Source:
+ * that the text stays the same while the certificates do, and clients do not rely on the first certificate. Source:
  * `pkg/kubelet/clustertrustbundle`, normalizeTrustAnchors.
  */
 export function normalizeTrustAnchors(bundles: readonly string[], salt: string): string {
@@ -12,7 +12,7 @@ export function normalizeTrustAnchors(bundles: readonly string[], salt: string):
   for (const bundle of bundles) {
     for (const [, , body = ''] of bundle.matchAll(PEM_BLOCK)) {
       const base64 = Buffer.from(body, 'base64').toString('base64');
-      // Go ignores blocks without content, too.
+      // Blocks without content are ignored, as in Go.
       if (base64 !== '') ranks.set(base64, createHash('sha256').update(salt).update(base64).digest('hex'));
     }
   }

@@ -21,16 +21,16 @@ export interface TtlStoreOptions<T> {
   readonly ttlMs?: () => number | undefined;
 }
 
-/** The cached result. Reads are serialized. */
+/** Cached result of the reads of an object, which are serialized. */
 interface Data<T> {
   readonly lock: Semaphore;
   object: T | undefined;
   /**
-   * The last NotFound error. It is not cached: the next read calls the API server again. Returned only if that call
-   * fails.
+   * The last NotFound error. The error is not cached: the next read calls the API server again, and returns this error
+   * only if that call fails.
    */
   notFound: KubeError | undefined;
-  /** By the monotonic clock. */
+  /** Time of the last read, by the monotonic clock. */
   readAtMs: number;
 }
 

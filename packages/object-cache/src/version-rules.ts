@@ -5,8 +5,9 @@ export interface ObjectVersion {
 }
 
 /**
- * Returns whether a response from the API server's cache may be outdated: it is older than the known object, or another
- * object with that name. After a server has lost its data, versions restart, so only a read from the store decides.
+ * Returns whether a response from the API server's cache may be outdated: the response is older than the known object,
+ * or is another object with the same name. After a server has lost its data, versions restart, so only a read from the
+ * store decides.
  */
 export function mayBePast(answer: ObjectVersion, known: ObjectVersion): boolean {
   if (answer.uid !== known.uid) return true;
@@ -14,8 +15,9 @@ export function mayBePast(answer: ObjectVersion, known: ObjectVersion): boolean 
 }
 
 /**
- * Returns whether a response from the API server's store replaces the known object: it is another object, or a newer
- * version. All versions of an immutable object have the same content. `undefined`: the object does not exist.
+ * Returns whether a response from the API server's store replaces the known object: the response is another object, or
+ * a newer version. All versions of an immutable object have the same content. `undefined` stands for an object that
+ * does not exist.
  */
 export function isSuperseded(
   known: { readonly metadata: ObjectVersion; readonly immutable?: boolean } | undefined,

@@ -17,7 +17,7 @@ export interface WatchStoreComponents {
 
 export interface WatchStoreOptions<T> {
   readonly resource: Resource<T>;
-  /** The watch of an object that is not read for this long is closed, in milliseconds. */
+  /** Time after which the watch of an object that is not read is closed, in milliseconds. */
   readonly maxIdleMs: number;
   /**
    * Called with the UIDs of the pods that refer to an object that was changed, created or deleted since it was last
@@ -31,15 +31,18 @@ interface Item<T extends ConfigObject> {
   watch: Watch<T> | undefined;
   /** Time of the last read, by the monotonic clock. */
   lastAccessMs: number;
-  /** The last known state when the watch was closed. */
+  /** The last known state of the object when its watch was closed. */
   last: T | undefined;
   /** Whether a read returned before the object was known. The first state is then reported as a change. */
   missed: boolean;
-  /** A pod has been added since the last read: the next read compares the object with the API server's. */
+  /**
+   * Whether a pod has been added since the last read, so that the next read must compare the object with the API
+   * server's.
+   */
   unverified: boolean;
   /** Serializes comparisons. */
   readonly verifying: Semaphore;
-  /** After a failed comparison, no other is made before this time, by the monotonic clock. */
+  /** Time before which no further comparison is made after a failed one, by the monotonic clock. */
   verifyAfterMs: number;
 }
 
@@ -49,12 +52,15 @@ interface Watch<T extends ConfigObject> {
 }
 
 /**
- * How long a read waits for the first list and for a comparison, and how long to wait after a failed comparison, in
+ * Time that a read waits for the first list and for a comparison, and time to wait after a failed comparison, in
  * milliseconds.
  */
 const SYNC_TIMEOUT_MS = 1000;
 const IDLE_CHECK_PERIOD_MS = 60_000;
-/** Longer than a reflector's default, so that watches of rarely changed objects are not restarted often. */
+/**
+ * Minimum timeout of a watch, in milliseconds: longer than a reflector's default, so that watches of rarely changed
+ * objects are not restarted often.
+ */
 const MIN_WATCH_TIMEOUT_MS = 30 * 60_000;
 
 /**
@@ -127,7 +133,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     item.lastAccessMs = this.#components.clock.monotonic();
     if (item.unverified) {
       await item.verifying.run(() => this.#verify(key, item, { namespace, name }, signal), signal);
-      // A watch that is opened for an item that is gone would be followed for ever (K4).
+      // The item may have been removed in this time, and a watch for a removed item would never be closed (K4).
       if (this.#items.get(key) !== item) throw notRegistered(namespace, name);
     }
     if (item.watch === undefined && item.last?.immutable === true) return item.last;
@@ -150,7 +156,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
 
   listAnew(): void {
     for (const item of this.#items.values()) {
-      // In the new data of the server, an immutable object may have other content.
+      // After the server has lost its data, an immutable object may have other content.
       if (item.watch === undefined) item.last = undefined;
       else item.watch.reflector.listAnew();
     }
@@ -180,7 +186,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
   ): Promise<void> {
     const { client, clock, logger } = this.#components;
     if (!item.unverified || clock.monotonic() < item.verifyAfterMs) return;
-    // A pod that is added during the request needs another comparison.
+    // A pod that is added during the request sets this again, because it needs another comparison.
     item.unverified = false;
     let answer: T | undefined;
     try {
@@ -200,7 +206,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
     logger.info({ object: key, watched: item.watch !== undefined }, 'Object was replaced; reading it again');
     this.#close(key, item);
     item.last = answer;
-    // Pods that already use the object have the old content.
+    // Pods that already use the object have the old content, so the next state is reported as a change.
     item.missed = true;
   }
 

@@ -17,7 +17,7 @@ const QUOTING: ReadonlySet<string> = new Set([
  */
 export function parseYamlText(text: string): unknown {
   const lineCounter = new LineCounter();
-  // Pretty errors quote the line.
+  // Pretty errors would quote the line, which may contain a secret.
   const document = parseDocument(text, {
     version: '1.1',
     uniqueKeys: true,

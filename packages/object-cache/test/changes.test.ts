@@ -34,7 +34,7 @@ describe('onChange', () => {
     expect(told.slice(2)).toEqual([['two-uid']]);
   });
 
-  it('onChange is called for the first state if a read returned without it', async () => {
+  it('onChange is called for the first state if a read returned before the state was known', async () => {
     const { api, clock, cache, told, signal } = make();
     api.put(secret('a', 'one'));
     api.refuseConnections();

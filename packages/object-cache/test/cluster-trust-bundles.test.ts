@@ -27,7 +27,7 @@ function setUp() {
 }
 
 describe('trust anchors', () => {
-  test('trust anchors of a ClusterTrustBundle are found by its name and follow its changes', async () => {
+  test('trust anchors of a ClusterTrustBundle are found by the name of the bundle and follow its changes', async () => {
     const { api, byName, clock } = setUp();
     api.put(bundle('roots', '', {}, anchor('one')));
     expect(await byName('roots')).toEqual({ value: anchor('one') });
@@ -103,7 +103,7 @@ describe('a label selector', () => {
   });
   test.each([
     ['none', undefined, [], false],
-    ['an empty one', {}, [], true],
+    ['{}', {}, [], true],
     ['In', expression('In', 'a', 'b'), ['b'], true],
     ['In', expression('In', 'a', 'b'), ['c'], false],
     ['In without the label', expression('In', 'a'), [], false],
@@ -113,8 +113,13 @@ describe('a label selector', () => {
     ['Exists without the label', expression('Exists'), [], false],
     ['DoesNotExist', expression('DoesNotExist'), ['x'], false],
     ['DoesNotExist without the label', expression('DoesNotExist'), [], true],
-    ['two requirements', { ...expression('Exists'), matchLabels: { tier: 'y' } }, ['x'], false],
-  ])('whether labels match a label selector (%s): $3', (_what, selector, [tier], expected) => {
+    [
+      'two requirements, one of which is not met',
+      { ...expression('Exists'), matchLabels: { tier: 'y' } },
+      ['x'],
+      false,
+    ],
+  ])('the label selector "%s" matches the labels: $3', (_what, selector, [tier], expected) => {
     expect(labelRule(selector)(tier === undefined ? {} : { tier })).toBe(expected);
   });
 

@@ -29,7 +29,7 @@ const tokens = (more: object) =>
     }),
   );
 
-describe('a configuration of credential providers', () => {
+describe('parsing a configuration of credential providers', () => {
   test.each([
     ['a wrongly indented line', 'env:\n- {name: TOKEN, value: hunter2}\n   - hunter2: [', /^line 3, column \d+: /],
     ['an unclosed list', 'env: [{name: TOKEN, value: hunter2', /^line 1, column \d+: /],
@@ -206,7 +206,7 @@ providers:
   });
 });
 
-describe('the files of a configuration', () => {
+describe('the configuration files of credential providers', () => {
   async function setUp(files: Readonly<Record<string, string>>, programs: readonly string[] = ['ecr', 'gcr']) {
     const fs = new MemoryFileSystem({ clock: new FakeClock() });
     await fs.mkdir('/etc/providers');
@@ -232,22 +232,22 @@ describe('the files of a configuration', () => {
   });
 
   test.each([
-    ['none', {}, undefined, 'no configuration files found in directory "/etc/providers"'],
+    ['no file', {}, undefined, 'no configuration files found in directory "/etc/providers"'],
     [
-      'one, without a provider',
+      'one file, without a provider',
       { 'a.yaml': config() },
       '/etc/providers/a.yaml',
       'failed to validate credential provider config "/etc/providers/a.yaml": providers: Required value: at least 1 item in plugins is required',
     ],
     [
-      'two, both without a provider',
+      'two files, both without a provider',
       { 'a.yaml': config(), 'b.yaml': config() },
       undefined,
       'failed to validate credential provider config "/etc/providers": providers: Required value: at least 1 item in plugins is required',
     ],
-    ['an invalid one', { 'a.yaml': 'kind: [' }, undefined, 'error decoding config "/etc/providers/a.yaml"'],
+    ['an invalid file', { 'a.yaml': 'kind: [' }, undefined, 'error decoding config "/etc/providers/a.yaml"'],
     [
-      'two with the same provider',
+      'two files with the same provider',
       { 'a.yaml': config(provider()), 'b.yaml': config(provider()) },
       undefined,
       'error decoding config "/etc/providers/b.yaml": duplicate provider name "ecr"',
@@ -258,8 +258,8 @@ describe('the files of a configuration', () => {
       undefined,
       'plugin binary executable /bin/providers/acr did not exist',
     ],
-    ['no such file', {}, '/etc/none', 'unable to access path "/etc/none"'],
-  ])('refuses a directory of credential provider configuration files with: %s', async (_what, files, path, message) => {
+    ['a missing path', {}, '/etc/none', 'unable to access path "/etc/none"'],
+  ])('refuses a directory of credential provider configuration files (%s)', async (_what, files, path, message) => {
     const read = await setUp(files);
     await expect(read(path)).rejects.toMatchObject({
       code: 'InvalidProviderConfig',

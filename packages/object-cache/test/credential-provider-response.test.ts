@@ -11,12 +11,15 @@ test.each<[string, Parameters<typeof providerRequest>[2], object]>([
     { token: 't', annotations: { a: 'b' } },
     { serviceAccountToken: 't', serviceAccountAnnotations: { a: 'b' } },
   ],
-])('the request to a credential provider for %s', (_name, account, more) => {
-  const text = providerRequest(V1, 'example.com/app', account);
-  expect(text.endsWith('\n')).toBe(true);
-  const request = { kind: 'CredentialProviderRequest', apiVersion: V1, image: 'example.com/app' };
-  expect(JSON.parse(text)).toEqual({ ...request, ...more });
-});
+])(
+  'the request to a credential provider for %s contains kind, version, image and the fields $2',
+  (_name, account, more) => {
+    const text = providerRequest(V1, 'example.com/app', account);
+    expect(text.endsWith('\n')).toBe(true);
+    const request = { kind: 'CredentialProviderRequest', apiVersion: V1, image: 'example.com/app' };
+    expect(JSON.parse(text)).toEqual({ ...request, ...more });
+  },
+);
 
 describe('the response of a credential provider', () => {
   const answer = { kind: 'CredentialProviderResponse', apiVersion: V1, cacheKeyType: 'Image' };
@@ -55,7 +58,7 @@ describe('the response of a credential provider', () => {
     ['at the top level', { ...answer, hunter2: true }],
     ['of a login', { ...answer, auth: { r: { ...login, hunter2: true } } }],
   ])(
-    'refuses a credential provider response with a field that upstream does not know, %s, without quoting it',
+    'refuses a credential provider response with a field that upstream does not know, %s, without quoting the field',
     (_name, value) => {
       expect(() => parse(value)).toThrow(/^error decoding credential provider plugin response from stdout$/);
     },
@@ -89,7 +92,7 @@ auth:
       `kind: CredentialProviderResponse\napiVersion: ${V1}\ncacheKeyType: Image\n#${' '.repeat(65_536)}`,
     ],
     ['in YAML with an unknown field', `kind: CredentialProviderResponse\napiVersion: ${V1}\nhunter2: 1`],
-  ])('refuses a credential provider response %s, without quoting it', (_name, text) => {
+  ])('refuses a credential provider response %s, without quoting the response', (_name, text) => {
     expect(() => parseProviderResponse(text, V1)).toThrow(
       /^error decoding credential provider plugin response from stdout$/,
     );

@@ -54,7 +54,7 @@ function setUp(providers: readonly Partial<CredentialProvider>[] = [{}]) {
   return { clock, lines, metrics, runs, plugin, credentials, lookup, reply };
 }
 
-describe('a plugin', () => {
+describe('a credential provider plugin', () => {
   test('a credential provider plugin gets the request on its stdin, with its arguments and environment', async () => {
     const { lookup, runs } = setUp([{ name: 'ecr', args: ['get'], env: [{ name: 'A', value: 'new' }] }]);
     expect(await lookup('example.com/team/app')).toEqual({ value: [login('u')] });
@@ -84,7 +84,7 @@ describe('a plugin', () => {
     const looked = images.map((image) => credentials.lookup(pod('web'), image, signal));
     await clock.settle();
     expect(runs).toHaveLength(4);
-    // The lookups of another pod do not wait for them.
+    // The lookups of another pod do not wait for the lookups of this pod.
     const gone = new AbortController();
     const other = credentials.lookup(pod('other'), 'example.com/other', gone.signal);
     await clock.settle();
@@ -197,7 +197,7 @@ describe('a plugin', () => {
   });
 });
 
-describe('a program', () => {
+describe('the program of a credential provider plugin', () => {
   const environment = { PATH: '/usr/bin:/bin', WHO: 'me' };
   const sh = (script: string, signal: AbortSignal = new AbortController().signal) =>
     nodePluginRunner({ command: 'sh', args: ['-c', script], environment, stdin: 'asked' }, signal);

@@ -15,16 +15,28 @@ test.each<[string, object, object]>([
   ['auth without base64 padding', { auth: 'dTpwdw' }, { username: 'u', password: 'pw' }],
   ['an email', { username: 'u', email: 'e' }, { username: 'u', password: '', email: 'e' }],
   ['nothing', {}, { username: '', password: '' }],
-  ['null for what it has', { username: 'u', password: null, auth: null, email: null }, { username: 'u', password: '' }],
-  ['names of any case', { Username: 'u', PASSWORD: 'p', Email: 'e' }, { username: 'u', password: 'p', email: 'e' }],
-  ['both in one, by a name of any case', { Auth: auth('u:p'), username: 'x' }, { username: 'u', password: 'p' }],
-  ['a name that folds to one', { u\u017fername: 'u', pa\u00dfword: 'p' }, { username: 'u', password: '' }],
+  ['null in some fields', { username: 'u', password: null, auth: null, email: null }, { username: 'u', password: '' }],
   [
-    'names that are the same, of which the last counts',
+    'field names of any case',
+    { Username: 'u', PASSWORD: 'p', Email: 'e' },
+    { username: 'u', password: 'p', email: 'e' },
+  ],
+  [
+    'a field name of any case, with auth and username',
+    { Auth: auth('u:p'), username: 'x' },
+    { username: 'u', password: 'p' },
+  ],
+  [
+    'a field name that folds to a known name',
+    { u\u017fername: 'u', pa\u00dfword: 'p' },
+    { username: 'u', password: '' },
+  ],
+  [
+    'repeated field names, of which the last counts',
     { username: 'a', Username: 'b', USERNAME: null },
     { username: 'b', password: '' },
   ],
-])('a login of a Docker configuration with %s', (_name, entry, login) => {
+])('a login of a Docker configuration with %s is parsed as $2', (_name, entry, login) => {
   expect(parseDockercfg(JSON.stringify({ r: entry }))).toEqual(new Map([['r', login]]));
   expect(parseDockerConfigJson(JSON.stringify({ auths: { r: entry } }))).toEqual(new Map([['r', login]]));
 });
@@ -68,6 +80,6 @@ test.each([
   [{ auth: auth('nocolon') }, 'the entry "r": unable to parse auth field'],
   [{ password: 5 }, 'the entry "r": password is not a string'],
   [{ Password: 5, password: 'p' }, 'the entry "r": password is not a string'],
-])('refuses %j as a login', (entry, message) => {
+])('refuses the login %j in a Docker configuration', (entry, message) => {
   expect(() => parseDockercfg(JSON.stringify({ r: entry }))).toThrow(message);
 });

@@ -9,7 +9,7 @@ function setUp() {
   const given = world();
   let hangs = false;
   const events: string[][] = [];
-  /** The client of the API server; while watches hang, they stay open and send no events. */
+  /** The client of the API server. While watches hang, they stay open and send no events. */
   const client = {
     get: given.client.get.bind(given.client),
     list: given.client.list.bind(given.client),

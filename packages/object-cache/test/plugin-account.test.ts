@@ -104,11 +104,14 @@ test('a credential provider plugin gets a token of the service account, bound to
 test.each([
   ['ServiceAccount', 1],
   ['Token', 2],
-] as const)('a plugin response for a service account is cached by %s', async (cacheType, count) => {
-  const { lookup, runs } = setUp({ cacheType });
-  for (const one of [web, web, other, other]) expect(await lookup(one)).toEqual({ value: [login] });
-  expect(runs.length).toBe(count);
-});
+] as const)(
+  'with cacheType %s, a plugin runs %i times for two pods of one service account',
+  async (cacheType, count) => {
+    const { lookup, runs } = setUp({ cacheType });
+    for (const one of [web, web, other, other]) expect(await lookup(one)).toEqual({ value: [login] });
+    expect(runs.length).toBe(count);
+  },
+);
 
 test('a plugin response for one service account is not used for another', async () => {
   const { lookup, runs } = setUp();
@@ -122,7 +125,7 @@ test.each([
   ['a required annotation is missing', { requiredServiceAccountAnnotationKeys: ['role'] }, web, 0],
   ['the pod has no service account', {}, pod('static'), 0],
   ['the pod has no service account, and the plugin needs none', { requireServiceAccount: false }, pod('static'), 1],
-])('credentials of a plugin that needs a service account if %s', async (_what, attributes, one, count) => {
+])('a plugin that can use service accounts returns $3 logins if %s', async (_what, attributes, one, count) => {
   const { lookup, runs, lines } = setUp(attributes);
   expect(await lookup(one)).toEqual({ value: count === 0 ? [] : [{ username: 'u', password: 'p' }] });
   expect(runs.length).toBe(count);

@@ -61,7 +61,10 @@ test.each([
     ['azure', 'ceph', 'cinder', 'csi', 'flex', 'iscsi', 'rbd', 'scale', 'storage'],
     [],
   ],
-])('finds the Secrets and ConfigMaps of a pod: %s', (_what, spec, secrets, configMaps) => {
-  expect([...secretNames(pod('web', spec))].sort()).toEqual([...secrets].sort());
-  expect([...configMapNames(pod('web', spec))].sort()).toEqual([...configMaps].sort());
-});
+])(
+  'secretNames and configMapNames find the Secrets and ConfigMaps of a pod: %s',
+  (_what, spec, secrets, configMaps) => {
+    expect([...secretNames(pod('web', spec))].sort()).toEqual([...secrets].sort());
+    expect([...configMapNames(pod('web', spec))].sort()).toEqual([...configMaps].sort());
+  },
+);

@@ -28,7 +28,7 @@ describe('a docker configuration', () => {
     ['an empty user', { auth: base64(':p') }, login('')],
     ['nothing', {}, login('', '')],
     ['null', null, login('', '')],
-  ])('the logins of a pull secret with %s', (_what, entry, expected) => {
+  ])('a pull secret with %s has the login $2', (_what, entry, expected) => {
     expect(parseDockercfg(JSON.stringify({ r: entry })).get('r')).toEqual(expected);
     expect(parseDockerConfigJson(JSON.stringify({ auths: { r: entry }, credsStore: 'x' })).get('r')).toEqual(expected);
   });
@@ -62,7 +62,7 @@ describe('the hash of a credential', () => {
   });
 });
 
-describe('a keyring', () => {
+describe('the keyring of an image', () => {
   test.each([
     ['docker.io/library/busybox', ['hub']],
     ['docker.io/team/app', ['hub']],
@@ -106,7 +106,7 @@ describe('a keyring', () => {
     }
   });
 
-  test('reports invalid registries of a pull secret', () => {
+  test('a keyring reports invalid registries of a pull secret', () => {
     expect(
       new Keyring().add([
         ['exa mple', login('u')],
@@ -148,7 +148,7 @@ function setUp(names: readonly string[], node?: NodeCredentials) {
   return { api, lookup, lines, events };
 }
 
-describe('a pod', () => {
+describe('pull credentials of a pod', () => {
   test("a pod pulls with its own secrets first, then with the node's logins", async () => {
     const asked: string[] = [];
     const node: NodeCredentials = {
@@ -237,7 +237,7 @@ describe('a pod', () => {
     const web = pod('web', { imagePullSecrets: [{ name: 'one' }, { name: 'two' }] });
     clock.setTimer(0, () => order.push('another'));
     const looked = credentials.lookup(web, 'r7.org/app', signal);
-    // Secrets for images of one pod are looked up concurrently.
+    // Secrets for another image of the same pod are looked up at the same time.
     const beside = credentials.lookup(web, 'r8.org/app', signal);
     await clock.settle();
     clock.setTimer(0, () => order.push('a third'));

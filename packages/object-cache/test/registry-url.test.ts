@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { globMatches } from '../src/glob.ts';
 import { parseRegistryUrl, registryMatches } from '../src/registry-url.ts';
 
-describe('a registry of a configuration', () => {
+describe('matching of a registry in a configuration', () => {
   test.each([
     ['example.com', 'example.com/app', true],
     ['example.com/team', 'example.com/team/app', true],
-    // The path is compared as a string prefix, not by path elements, as upstream.
+    // The path is compared as a string prefix, not by path elements, and upstream does the same.
     ['example.com/team', 'example.com/teamster/app', true],
     ['example.com/team', 'example.com/other', false],
     ['example.com/', 'example.com', false],
@@ -32,10 +32,10 @@ describe('a registry of a configuration', () => {
     ['exa mple.com', 'exa mple.com', false],
     ['example.com', 'user:pass@example.com/app', true],
     ['[::1]:5000', '[::2]:5000/app', false],
-    // As upstream: without a port the brackets are a glob's character class.
+    // Without a port, the brackets are a glob's character class, as in upstream.
     ['[::1]', '[::1]/app', false],
     ['a[^0-9].example.com', 'ax.example.com/x', true],
-  ])('whether the registry %s matches the image %s: %s', (glob, target, expected) => {
+  ])('the registry %s matches the image %s: %s', (glob, target, expected) => {
     expect(registryMatches(glob, target)).toBe(expected);
   });
 
@@ -86,7 +86,7 @@ test.each([
   ['[a-]', 'a', false],
   ['[^a-]]', 'b', false],
   ['[^--a]', 'x', false],
-])('whether the glob %j matches %j: %s', (pattern, text, expected) => {
+])('the glob %j matches %j: %s', (pattern, text, expected) => {
   expect(globMatches(pattern, text)).toBe(expected);
 });
 

@@ -13,7 +13,7 @@ test.each<[string, object, object]>([
     { audience: 'vault', expirationSeconds: 600 },
     { audiences: ['vault'], expirationSeconds: 600 },
   ],
-])('a pod’s service account token is bound to the pod: %s', (_name, source, spec) => {
+])('a pod’s service account token is bound to the pod, and requested %s', (_name, source, spec) => {
   const web = pod('web');
   const { name, uid, namespace } = web.metadata;
   const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name, uid };
@@ -59,7 +59,7 @@ test.each([
   ['a version that is no number', 'u1', 'x', true],
   ['no version', 'u1', undefined, true],
   ['another object', 'u2', '9', true],
-])('whether a response with %s may be outdated: $3', (_name, uid, resourceVersion, past) => {
+])('a response with %s may be outdated: $3', (_name, uid, resourceVersion, past) => {
   const answer = { uid, ...(resourceVersion !== undefined && { resourceVersion }) };
   expect(mayBePast(answer, { uid: 'u1', resourceVersion: '7' })).toBe(past);
 });
@@ -97,12 +97,12 @@ test.each([
   ['no object', { uid: 'u1', resourceVersion: '7' }, undefined, true],
   ['an object that did not exist before', undefined, { uid: 'u1', resourceVersion: '7' }, true],
   ['no object as before', undefined, undefined, false],
-])('whether a cached object is replaced by a response with %s: $3', (_, known, answer, expected) => {
+])('a cached object is replaced by a response with %s: $3', (_, known, answer, expected) => {
   const of = (metadata: typeof known) => metadata && { metadata };
   expect(isSuperseded(of(known), of(answer))).toBe(expected);
 });
 
-test('a newer version of an immutable object does not replace it', () => {
+test('a cached immutable object is not replaced by a newer version', () => {
   const known = { metadata: { uid: 'u1', resourceVersion: '7' }, immutable: true };
   expect(isSuperseded(known, { metadata: { uid: 'u1', resourceVersion: '8' } })).toBe(false);
 });

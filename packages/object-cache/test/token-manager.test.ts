@@ -27,7 +27,7 @@ function setUp() {
 type Result = Awaited<ReturnType<ReturnType<typeof setUp>['get']>>;
 const tokenOf = (result: Result): string => (result && 'value' in result ? result.value.token : 'none');
 
-describe('a token', () => {
+describe('a service account token', () => {
   test('a token is bound to its pod and audience, and requested once for all concurrent callers', async () => {
     const { clock, requests, signal, tokens } = setUp();
     const query = podTokenQuery(web, { audience: 'vault', expirationSeconds: 900 });
@@ -97,7 +97,7 @@ describe('a token', () => {
     });
   });
 
-  test('a token is dropped with its pod, and when it has expired', async () => {
+  test('a token is dropped when its pod is deleted, and when the token has expired', async () => {
     const { clock, get, tokens } = setUp();
     runToTheEnd((signal) => tokens.start(signal));
     await get(700);
@@ -132,15 +132,12 @@ test.each([
   ['an hour, before its jitter', { lifetimeMs: hour }, 0.8 * hour - 9000, 0.99, false],
   ['a week, after a day', { lifetimeMs: 7 * 24 * hour }, 24 * hour + 1, 0, true],
   ['a week, at a day', { lifetimeMs: 7 * 24 * hour }, 24 * hour, 0, false],
-  ['what expires in part of a second', { lifetimeMs: 1000 }, 1001, 0, true],
-])(
-  'whether a token is due for replacement (lifetime and age: %s): $4',
-  (_what, { lifetimeMs }, ageMs, fraction, due) => {
-    const token = { lifetimeMs, expiresAtMs: 5000 + lifetimeMs, obtainedAtMs: 70 };
-    expect(refreshDue(token, { wallMs: 5000 + ageMs, monotonicMs: 70 }, fraction)).toBe(due);
-    expect(refreshDue(token, { wallMs: 5000, monotonicMs: 70 + ageMs }, fraction)).toBe(due);
-  },
-);
+  ['a second, after it', { lifetimeMs: 1000 }, 1001, 0, true],
+])('a token is due for replacement (lifetime and age: %s): $4', (_what, { lifetimeMs }, ageMs, fraction, due) => {
+  const token = { lifetimeMs, expiresAtMs: 5000 + lifetimeMs, obtainedAtMs: 70 };
+  expect(refreshDue(token, { wallMs: 5000 + ageMs, monotonicMs: 70 }, fraction)).toBe(due);
+  expect(refreshDue(token, { wallMs: 5000, monotonicMs: 70 + ageMs }, fraction)).toBe(due);
+});
 
 test('token keys include everything that identifies a token', () => {
   const base = podTokenQuery(web, {});

@@ -38,7 +38,7 @@ describe('an object with a time to live', () => {
     expect(requests.length).toBe(2);
   });
 
-  test('an object is read again for a new pod', async () => {
+  test('a cached object is read again when a new pod refers to it', async () => {
     const { api, cache, get } = setUp();
     api.put(secret('db', 'one'));
     cache.registerPod(podWithSecret('a', 'db'));
@@ -117,7 +117,7 @@ test.each([
   [{ uid: 'b', resourceVersion: '11' }, { uid: 'a', resourceVersion: '10' }, true],
   [{ uid: 'a', resourceVersion: '9007199254740993' }, { uid: 'a', resourceVersion: '9007199254740992' }, false],
   [{ uid: 'a', resourceVersion: '9007199254740992' }, { uid: 'a', resourceVersion: '9007199254740993' }, true],
-])('whether the response %o after %o may be outdated: %s', (answer, known, expected) => {
+])('the response %o, after the object %o, may be outdated: %s', (answer, known, expected) => {
   expect(mayBePast(answer, known)).toBe(expected);
 });
 
@@ -128,6 +128,6 @@ test.each([
   ['', undefined],
   ['1.5', undefined],
   ['soon', undefined],
-])('the TTL annotation %j means %s ms', (text, expected) => {
+])('the TTL annotation %j keeps objects fresh for %s ms', (text, expected) => {
   expect(objectTtlMs({ 'node.alpha.kubernetes.io/ttl': text })).toBe(expected);
 });

@@ -69,7 +69,7 @@ describe('an object that is watched', () => {
     expect(await get('db')).toMatchObject({ error: { code: 'NotFound' } });
   });
 
-  test('an object has one watch for all pods, which ends with the last of them', async () => {
+  test('an object has one watch for all pods, and the watch ends with the last pod', async () => {
     const { api, cache, clock, get } = setUp();
     api.put(secret('db', 'one'));
     const pods = [podWithSecret('a', 'db'), podWithSecret('b', 'db')] as const;

@@ -3,7 +3,10 @@ import { type Pod, podFullName } from '@node-agent/pod-spec';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { type MirrorStep, mirrorPodOf, mirrorStep } from './mirror-rules.ts';
 
-/** Requests to the API server that mirror pods need. They throw errors whose `code` is the server's reason. */
+/**
+ * Requests to the API server that mirror pods need. A failed request throws an error whose `code` is the server's
+ * reason.
+ */
 export interface MirrorPodApi {
   createPod(pod: Pod, signal: AbortSignal): Promise<unknown>;
   /** Deletes the pod immediately, only if it has this UID. */
@@ -18,7 +21,7 @@ export interface MirrorPodOwner {
 /** Components of {@link MirrorPods}. */
 export interface MirrorPodsComponents {
   readonly api: MirrorPodApi;
-  /** A {@link PodManager}. */
+  /** The pods that the node should run, as {@link PodManager} returns them. */
   readonly pods: {
     getPodByFullName(fullName: string): Pod | undefined;
     getMirrorPodByFullName(fullName: string): Pod | undefined;
@@ -50,8 +53,8 @@ const LONGEST_RETRY_MS = 10_000;
 const SEEN_MS = 10_000;
 
 /**
- * Number of consecutive attempts with an outdated watch after which a warning is logged, because another pod has the
- * name.
+ * Number of consecutive attempts with an outdated watch after which a warning is logged, because another pod probably
+ * has the name.
  */
 const TOLD_AFTER = 4;
 
@@ -180,7 +183,7 @@ export class MirrorPods {
       const { namespace, name, uid } = mirrorPod.metadata;
       logger.info({ pod: podFullName(mirrorPod), podUid: uid, step }, 'Deleting mirror pod');
       const deleted = await succeeds(api.deletePod(namespace, name, uid, signal), ['NotFound', 'Conflict']);
-      // Another pod has taken the name; the watch will show it soon.
+      // Another pod has taken the name, and the watch will show that pod soon.
       if (!deleted) return 'behind';
     }
     if (step === 'delete' || staticPod === undefined) return 'done';
@@ -200,7 +203,7 @@ export class MirrorPods {
   }
 }
 
-/** Increments the count and returns the delay before the next attempt. */
+/** Increments the count of a full name, and returns the delay before the next attempt. */
 function longerPauseMs(counts: Map<string, number>, fullName: string): number {
   const count = (counts.get(fullName) ?? 0) + 1;
   counts.set(fullName, count);

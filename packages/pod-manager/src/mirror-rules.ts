@@ -1,15 +1,18 @@
 import { CONFIG_HASH_ANNOTATION, CONFIG_MIRROR_ANNOTATION, type Pod } from '@node-agent/pod-spec';
 
-/** Action for the mirror pod of one full name. `wait`: no action yet; check again soon. */
+/**
+ * Action for the mirror pod of one full name. `wait` means that there is no action yet, and that the caller must check
+ * again soon.
+ */
 export type MirrorStep = 'none' | 'create' | 'replace' | 'delete' | 'wait';
 
-/** Facts about one full name. */
+/** Facts about the static pod and the mirror pod of one full name. */
 export interface MirrorFacts {
   readonly staticPod: Pod | undefined;
   readonly mirrorPod: Pod | undefined;
   /**
-   * Whether a static pod of this name is terminating or an older one still runs, so that the status in its mirror pod
-   * is still needed.
+   * Whether a static pod of this name is terminating or an older static pod still runs, so that the status in its
+   * mirror pod is still needed.
    */
   readonly terminating: boolean;
   /** Whether the mirror pod cannot show the static pod's current status, although it has the same manifest. */
@@ -18,7 +21,10 @@ export interface MirrorFacts {
   readonly sourcesReady: boolean;
 }
 
-/** F3: a mirror pod is recreated if it was deleted or changed, and is not deleted while its static pod terminates. */
+/**
+ * Returns the next step for the mirror pod of one full name. F3: a mirror pod is recreated if it was deleted or
+ * changed, and is not deleted while its static pod terminates.
+ */
 export function mirrorStep({ staticPod, mirrorPod, terminating, unfit, sourcesReady }: MirrorFacts): MirrorStep {
   if (staticPod === undefined) {
     if (mirrorPod === undefined) return 'none';

@@ -54,7 +54,7 @@ export class PodManager {
     this.#onCountChanged = onCountChanged;
   }
 
-  /** Replaces all pods and mirror pods by these. */
+  /** Replaces all known pods and mirror pods by the given ones. */
   setPods(pods: readonly Pod[]): void {
     this.#podByUid = new Map();
     this.#podByFullName = new Map();
@@ -133,7 +133,7 @@ export class PodManager {
     return [...this.#mirrorPodByUid.values()];
   }
 
-  /** Returns all pods, all mirror pods, and the mirror pods without a static pod. */
+  /** Returns all pods, all mirror pods, and the full names of the mirror pods without a static pod. */
   getPodsAndMirrorPods(): PodsAndMirrorPods {
     return {
       pods: this.getPods(),
@@ -144,7 +144,7 @@ export class PodManager {
     };
   }
 
-  /** Returns the pod with this UID. Not for UIDs of mirror pods; convert them with {@link translatePodUid} first. */
+  /** Returns the pod with this UID. UIDs of mirror pods must be converted with {@link translatePodUid} first. */
   getPodByUid(uid: string): Pod | undefined {
     return this.#podByUid.get(uid);
   }
@@ -173,7 +173,7 @@ export class PodManager {
     return this.#mirrorPodByFullName.get(podFullName(pod));
   }
 
-  /** Returns the static pod and the mirror pod for either of them. Any other pod has no mirror pod. */
+  /** Returns the static pod together with its mirror pod, given either of the two. Any other pod has no mirror pod. */
   getPodAndMirrorPod(pod: Pod): PodAndMirrorPod {
     const fullName = podFullName(pod);
     return isMirrorPod(pod)
@@ -182,8 +182,8 @@ export class PodManager {
   }
 
   /**
-   * Returns each static pod with its mirror pod; `undefined` until the mirror pod is created, which never happens
-   * without an API server.
+   * Returns each static pod with its mirror pod; `undefined` until the mirror pod is created. Without an API server, no
+   * mirror pod is created.
    */
   getStaticPodToMirrorPodMap(): Map<Pod, Pod | undefined> {
     const statics = this.getPods().filter(isStaticPod);

@@ -28,18 +28,26 @@ describe('mirrorStep', () => {
   };
   const gone = { deletionTimestamp: '2026-01-01T00:00:00Z' };
   test.each([
-    ['none: it shows the static pod', {}, 'none'],
-    ['create: there is none', { mirrorPod: undefined }, 'create'],
-    ['F3: replace: it shows an older manifest', { mirrorPod: mirrorPod('h0') }, 'replace'],
-    ['F3: replace: somebody has deleted it', { mirrorPod: mirrorPod('h1', gone) }, 'replace'],
-    ['F3: replace: it cannot show that its static pod has begun anew', { unfit: true }, 'replace'],
-    ['F3: wait: it cannot, and its static pod terminates', { unfit: true, terminating: true }, 'wait'],
-    ['F3: wait: the version that it shows terminates', { mirrorPod: mirrorPod('h0'), terminating: true }, 'wait'],
-    ['F3: wait: its static pod is gone, and terminates', { staticPod: undefined, terminating: true }, 'wait'],
-    ['F1: wait: its static pod may come yet', { staticPod: undefined, sourcesReady: false }, 'wait'],
-    ['delete: its static pod is gone', { staticPod: undefined }, 'delete'],
-    ['none: there is neither', { staticPod: undefined, mirrorPod: undefined }, 'none'],
-  ] as const)('the next step for a mirror pod: %s', (_name, change, step) => {
+    ['none: the mirror pod shows the static pod', {}, 'none'],
+    ['create: there is no mirror pod', { mirrorPod: undefined }, 'create'],
+    ['F3: replace: the mirror pod shows an older manifest', { mirrorPod: mirrorPod('h0') }, 'replace'],
+    ['F3: replace: a user has deleted the mirror pod', { mirrorPod: mirrorPod('h1', gone) }, 'replace'],
+    ['F3: replace: the mirror pod cannot show that its static pod was restarted', { unfit: true }, 'replace'],
+    [
+      'F3: wait: the mirror pod cannot show a restart, and its static pod terminates',
+      { unfit: true, terminating: true },
+      'wait',
+    ],
+    [
+      'F3: wait: the version that the mirror pod shows terminates',
+      { mirrorPod: mirrorPod('h0'), terminating: true },
+      'wait',
+    ],
+    ['F3: wait: the static pod was removed, and terminates', { staticPod: undefined, terminating: true }, 'wait'],
+    ['F1: wait: a source may still report the static pod', { staticPod: undefined, sourcesReady: false }, 'wait'],
+    ['delete: there is no static pod any more', { staticPod: undefined }, 'delete'],
+    ['none: there is neither a static pod nor a mirror pod', { staticPod: undefined, mirrorPod: undefined }, 'none'],
+  ] as const)('the next step for a mirror pod is %s', (_name, change, step) => {
     expect(mirrorStep({ ...facts, ...change })).toBe(step);
   });
 
@@ -62,7 +70,7 @@ test('mirrorPodOf marks the pod as a mirror pod even if the static pod has no ha
   expect(mirrorStep(facts)).toBe('none');
 });
 
-/** An API server that keeps mirror pods and fails on demand. */
+/** Creates mirror pods with a fake API server, which fails on demand. */
 function setUp(overrides: Partial<MirrorPodsComponents> = {}) {
   const clock = new FakeClock();
   const pods = new PodManager();
@@ -145,7 +153,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('F3: mirror pods of an older manifest are replaced when the new version may start, and its UID is passed', async () => {
+  test('F3: a mirror pod of an older manifest is replaced when the new version may start, and isTerminating gets the UID of that version', async () => {
     const asked: (string | undefined)[] = [];
     let terminating = true;
     const isTerminating = (_fullName: string, next: string | undefined): boolean => {
@@ -165,7 +173,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('requests for mirror pods are retried with growing delays up to 10 s, which changes do not shorten', async () => {
+  test('requests for mirror pods are retried with growing delays up to 10 s, and a change of the pod does not shorten a delay', async () => {
     const { clock, pods, mirrors, end, state } = setUp();
     state.failWith = Object.assign(new Error('away'), { code: 'ConnectionFailed' });
     pods.addPod(staticPod());
@@ -230,7 +238,7 @@ describe('mirror pods', () => {
     await end();
   });
 
-  test('logs once that another pod has the name of a mirror pod', async () => {
+  test('a warning is logged once if another pod has the name of a mirror pod', async () => {
     const warnings: string[] = [];
     const logger = { ...silentLogger, warn: (_fields: object, message: string) => void warnings.push(message) };
     const { clock, pods, mirrors, end, state } = setUp({ logger });

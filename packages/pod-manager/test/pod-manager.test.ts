@@ -80,7 +80,7 @@ describe('PodManager', () => {
     expect(orphaned).toEqual({ pod: undefined, mirrorPod: mirror, wasMirror: true });
   });
 
-  it('PodManager returns mirror pods that have lost their static pod', () => {
+  it('PodManager returns mirror pods whose static pod was removed', () => {
     const manager = managerOf(own, mirror, mirrorPod('m2', 'gone'));
     expect(manager.getPodsAndMirrorPods().orphanedMirrorPodFullNames).toEqual(['gone_default']);
     manager.removePod(own);
@@ -152,7 +152,7 @@ describe('PodManager', () => {
 });
 
 describe('PodManager with many pods', () => {
-  it('removing one of 1,000 pods checks only that pod', () => {
+  it('PodManager checks only that pod when one of 1,000 pods is removed', () => {
     let looks = 0;
     const pods = Array.from({ length: 1000 }, (_, index): Pod => {
       const { metadata, ...pod } = apiPod(`${index}`);

@@ -1,4 +1,4 @@
-// The TypeScript of src/generated out of the text of schema/api.txt.
+// Generates the TypeScript files in src/generated from the text of schema/api.txt.
 
 const HEADER = '// Generated from schema/api.txt by scripts/generate.ts; `pnpm run generate` makes it anew.\n';
 const scalars: Readonly<Record<string, string>> = {
@@ -24,7 +24,7 @@ interface Type {
   readonly fields: readonly Field[];
 }
 
-/** The types by name, each with its fields, and the names of those that are objects of the API. */
+/** The types by name, each with its fields. `kinds` names the types that are API objects. */
 export interface Schema {
   readonly kinds: readonly string[];
   readonly types: ReadonlyMap<string, Type>;
@@ -78,7 +78,7 @@ function typescript(type: string): string {
   return scalars[type] ?? type;
 }
 
-/** The table of the fields of a v1 Pod and of all that it holds. */
+/** Returns the generated table with the fields of a v1 Pod and of all types that a Pod contains. */
 export function podTable({ types }: Schema): string {
   const reached = new Set<string>();
   const visit = (name: string) => {

@@ -1,6 +1,7 @@
-// Writes schema/api.txt: the names, types and requiredness of the fields of the API types that the project uses, out of the
-// OpenAPI document of a Kubernetes release (api/openapi-spec/swagger.json in its source). Needed for a new release only:
-// `node scripts/extract-schema.ts <swagger.json> <version> && pnpm run generate`. No text of the document is taken over.
+// Writes schema/api.txt: the names, types and requiredness of the fields of the API types that the project uses. The
+// fields come from the OpenAPI document of a Kubernetes release (api/openapi-spec/swagger.json in its source). This
+// script is needed for a new release only: `node scripts/extract-schema.ts <swagger.json> <version> && pnpm run
+// generate`. No descriptions are copied from the document.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const roots = [
@@ -27,7 +28,10 @@ const roots = [
   'api.authorization.v1.SubjectAccessReview',
 ];
 
-/** Types whose name another group has too. All others go by their last word. */
+/**
+ * Names of types whose last word is also the name of a type in another group. All other types are named after the last
+ * word of their id.
+ */
 const names: Readonly<Record<string, string>> = {
   'api.core.v1.Event': 'CoreEvent',
   'api.core.v1.EventSeries': 'CoreEventSeries',
@@ -63,7 +67,7 @@ const { definitions } = JSON.parse(readFileSync(file, 'utf8')) as {
 };
 const types = new Map<string, { readonly id: string; fields: readonly string[] }>();
 
-/** The type of a property in the letters that schema/api.txt explains. */
+/** Returns the type of a property in the letters that schema/api.txt explains. */
 function letters(at: string, { $ref, type, format, items, additionalProperties }: Property): string {
   if ($ref !== undefined) return reference($ref.replace('#/definitions/io.k8s.', ''));
   if (type === 'array' && items !== undefined) return `[${letters(at, items)}`;
@@ -98,7 +102,7 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
   return a < b ? -1 : 1;
 }
 
-/** `core/v1.PodSpec` of `api.core.v1.PodSpec`. */
+/** Returns the API group, version and name of a type: `core/v1.PodSpec` for `api.core.v1.PodSpec`. */
 function origin(id: string): string {
   const [name, version, group] = id.split('.').reverse();
   return `${group}/${version}.${name}`;

@@ -1,4 +1,4 @@
-// Writes src/generated from schema/api.txt: the API's types, and the table of a v1 Pod's fields that checkPod goes by.
+// Writes src/generated from schema/api.txt: the API's types, and the table of a v1 Pod's fields that checkPod uses.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { apiTypes, podTable, readSchema } from './emit.ts';
 

@@ -18,10 +18,13 @@ export function checkPod(value: unknown): readonly FieldError[] {
   return errors;
 }
 
-/** Place of a value that has fields or items. Its path is text only in errors, because each pod is checked. */
+/**
+ * Place of a value that has fields or items. The path is formatted only for an error, because this code runs for every
+ * pod.
+ */
 interface Place {
   readonly parent: Place | undefined;
-  /** `spec`, `.containers`, `[0]` */
+  /** Last step of the path, such as `spec`, `.containers` or `[0]`. */
   readonly step: string;
 }
 
@@ -32,7 +35,7 @@ function checkObject(value: unknown, type: string, place: Place | undefined, err
   }
   const fields = fieldsOf(type);
   const keys = Object.keys(value);
-  // Without the optimizing compilers, an iterator allocates for each key.
+  // The kubelet runs without V8's optimizing compilers, and an iterator then allocates memory for each key.
   for (let at = 0; at < keys.length && errors.length < MAX_ERRORS; at++) {
     const key = keys[at] ?? '';
     const fieldType = fields.get(key);

@@ -48,8 +48,8 @@ export function cpuMemory(resources: ResourceRequirements | undefined, pod?: Res
 }
 
 /**
- * Cache keyed by the container's resources and then by its pod's resources: they are read in each sync, and objects in
- * memory never change.
+ * Results by the container's resources and then by its pod's resources. Each sync reads these, and objects in memory
+ * never change.
  */
 const figures = new WeakMap<ResourceRequirements, WeakMap<ResourceRequirements, CpuMemory>>();
 const NOTHING: ResourceRequirements = {};

@@ -9,7 +9,7 @@ export function defaultPullPolicy(image: string | undefined): 'Always' | 'IfNotP
   try {
     reference = parseImageReference(image ?? '');
   } catch {
-    // An invalid reference is reported by the validation and by the pull.
+    // An invalid reference gets `IfNotPresent`, because the validation and the pull report the error.
     return 'IfNotPresent';
   }
   return effectiveTag(reference) === 'latest' ? 'Always' : 'IfNotPresent';

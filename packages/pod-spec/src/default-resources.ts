@@ -52,15 +52,15 @@ function canonicalQuantity(text: string): string {
   try {
     return parseQuantity(text).roundUpToMilli().toString();
   } catch (error) {
-    // Kept for validation, which reports the field.
+    // An invalid quantity is kept, because the validation reports the field.
     if (error instanceof PodSpecError) return text;
     throw error;
   }
 }
 
 /**
- * Completes the pod-level requirements from the containers' requirements and from the pod's limits. Returns them
- * unchanged if any quantity is invalid.
+ * Completes the pod-level requirements from the containers' requirements and from the pod's limits. Returns the
+ * requirements unchanged if any quantity is invalid.
  */
 function defaultPodLevel(spec: PodSpec, own: ResourceRequirements): ResourceRequirements {
   try {

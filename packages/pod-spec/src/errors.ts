@@ -7,7 +7,7 @@ export type PodSpecErrorCode =
   | 'InvalidFieldPath'
   | 'TooLong';
 
-/** All copies and versions of this package mark their errors with this symbol. */
+/** Symbol by which all copies and versions of this package recognize their errors. */
 const BRAND = Symbol.for('@node-agent/pod-spec.PodSpecError');
 
 /** Error for a part of the pod API that cannot be parsed. */

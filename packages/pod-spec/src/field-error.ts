@@ -12,12 +12,12 @@ export type FieldErrorType =
 
 /** A problem of one field of an object. */
 export interface FieldError {
-  /** Field path: `spec.containers[0].name`. Empty for the object itself. */
+  /** Field path, for example `spec.containers[0].name`; empty for the object itself. */
   readonly field: string;
   readonly type: FieldErrorType;
-  /** The rejected value, if showing it helps. */
+  /** The rejected value; absent if the message does not show a value. */
   readonly badValue?: unknown;
-  /** Reason for the rejection, or the allowed values. Empty if `type` says enough. */
+  /** Reason for the rejection, or the allowed values; empty if `type` says enough. */
   readonly detail: string;
   /** Complete text without the field path, in upstream's format: `Invalid value: "x": must be ...`. */
   readonly message: string;

@@ -3,13 +3,13 @@ import { PodSpecError } from './errors.ts';
 /** A normalized image reference, as registry clients use it. */
 export interface ImageReference {
   /**
-   * Registry with its port; `docker.io` if the reference names none. Empty if the first component is not a valid host
-   * (`a_b.c/d`): the grammar then treats it as part of the path.
+   * Registry with its port; `docker.io` if the reference names no registry. The domain is empty if the first component
+   * is not a valid host (`a_b.c/d`): the grammar then treats this component as part of the path.
    */
   readonly domain: string;
   /** Repository in the registry: `library/busybox` for `busybox`. */
   readonly path: string;
-  /** Absent if the reference has no tag; see {@link effectiveTag}. */
+  /** Tag of the reference, if the reference has one; see {@link effectiveTag}. */
   readonly tag?: string;
   /** Digest: `sha256:` and 64 hex digits. */
   readonly digest?: string;

@@ -7,10 +7,10 @@ import type { RuntimeContainerStatus } from './runtime-status.ts';
  * Returns whether the record of a container proves that the init containers of its sandbox have completed: true for a
  * main container (C3).
  *
- * Exceptions apply to pods with the action RestartAllContainers (KEP-5532). A container that was only created proves
- * nothing: an interrupted CreateContainer call from before the restart can complete later, while the init containers
- * run again. A container whose exit requests the restart proves nothing either, because its record is removed last.
- * Upstream counts both as proof.
+ * Two exceptions apply to pods with the action RestartAllContainers (KEP-5532). A container that was only created
+ * proves nothing: an interrupted CreateContainer call from before the restart can complete later, while the init
+ * containers run again. A container whose exit requests the restart proves nothing either, because its record is
+ * removed last. Upstream counts both as proof.
  */
 export function showsInitialized(
   pod: Pick<Pod, 'spec'>,

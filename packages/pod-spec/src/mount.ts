@@ -4,9 +4,12 @@ export type MountPropagation = 'None' | 'HostToContainer' | 'Bidirectional';
 /** A host path or image that is mounted into a container, for example for a volume or the hosts file. */
 export interface Mount {
   readonly containerPath: string;
-  /** Empty for an image volume. */
+  /** Path on the host; empty for an image volume. */
   readonly hostPath: string;
-  /** Set for an image volume (KEP-4639), which the runtime mounts: the volume's name, and the path in the image. */
+  /**
+   * Volume name and path in the image, for an image volume (KEP-4639), which the runtime mounts; absent for all other
+   * mounts.
+   */
   readonly imageVolume?: { readonly name: string; readonly subPath: string };
   readonly readOnly: boolean;
   /** Whether submounts are read-only too (`KEP-3857`); requires support by the runtime. */
@@ -20,6 +23,6 @@ export interface Mount {
 export interface Device {
   readonly hostPath: string;
   readonly containerPath: string;
-  /** Any combination of `r`, `w` and `m` (mknod). */
+  /** Allowed access: any combination of `r`, `w` and `m` (mknod). */
   readonly permissions: string;
 }

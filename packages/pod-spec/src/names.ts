@@ -22,7 +22,10 @@ function whole(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern})$`);
 }
 
-/** The pattern is not tried on values far beyond any length limit, because it would only cost time. */
+/**
+ * Reports whether a value matches. The pattern is not tried on values far beyond any length limit, because that would
+ * only cost time.
+ */
 function matches(pattern: RegExp, value: string): boolean {
   return value.length <= 4096 && pattern.test(value);
 }
@@ -43,7 +46,7 @@ function stepUpProblem(value: string): readonly string[] {
   return value.startsWith('..') ? ["must not start with '..'"] : [];
 }
 
-/** RFC 1123 label: names of containers, volumes, namespaces. */
+/** Rule for an RFC 1123 label: names of containers, volumes, namespaces. */
 export const dns1123LabelProblem: NameRule = (value) => {
   const problems = lengthProblem(value, 63, 'characters');
   if (matches(labelPattern, value)) return problems;
@@ -53,7 +56,7 @@ export const dns1123LabelProblem: NameRule = (value) => {
   return [...problems, patternProblem(message, LABEL, 'my-name', '123-abc')];
 };
 
-/** RFC 1123 subdomain: names of pods and of most other objects. */
+/** Rule for an RFC 1123 subdomain: names of pods and of most other objects. */
 export const dns1123SubdomainProblem: NameRule = (value) => {
   const problems = lengthProblem(value, 253, 'characters');
   if (matches(subdomainPattern, value)) return problems;
@@ -62,7 +65,7 @@ export const dns1123SubdomainProblem: NameRule = (value) => {
   return [...problems, patternProblem(message, SUBDOMAIN, 'example.com')];
 };
 
-/** A domain of a pod's DNS search list: a subdomain that may contain underscores, as service records do. */
+/** Rule for a domain of a pod's DNS search list: a subdomain that may contain underscores, as service records do. */
 export const dnsSearchProblem: NameRule = (value) => {
   const problems = lengthProblem(value, 253, 'characters');
   if (matches(searchPattern, value)) return problems;
@@ -71,7 +74,7 @@ export const dnsSearchProblem: NameRule = (value) => {
   return [...problems, patternProblem(message, SEARCH, 'example.com')];
 };
 
-/** Qualified name: keys of labels and annotations, names of resources; `example.com/name` or `name`. */
+/** Rule for a qualified name, `example.com/name` or `name`: keys of labels and annotations, names of resources. */
 export const qualifiedNameProblem: NameRule = (value) => {
   const parts = value.split('/');
   const name = parts.at(-1) ?? '';
@@ -96,7 +99,7 @@ export const qualifiedNameProblem: NameRule = (value) => {
   return matches(qualifiedPattern, name) ? problems : [...problems, `name part ${rule}`];
 };
 
-/** Value of a label. */
+/** Rule for the value of a label. */
 export const labelValueProblem: NameRule = (value) => {
   const problems = lengthProblem(value, 63, 'bytes');
   if (matches(labelValuePattern, value)) return problems;
@@ -105,7 +108,7 @@ export const labelValueProblem: NameRule = (value) => {
   return [...problems, patternProblem(message, LABEL_VALUE, 'MyValue', 'my_value', '12345')];
 };
 
-/** Key of a configMap or secret. */
+/** Rule for the key of a ConfigMap or Secret. */
 export const configKeyProblem: NameRule = (value) => {
   const problems = [...lengthProblem(value, 253, 'characters')];
   if (!matches(configKeyPattern, value)) {
@@ -115,14 +118,14 @@ export const configKeyProblem: NameRule = (value) => {
   return [...problems, ...stepUpProblem(value)];
 };
 
-/** Name of an environment variable, with the rules that are the default since 1.34: printable ASCII except `=`. */
+/** Rule for the name of an environment variable, as it is the default since 1.34: printable ASCII except `=`. */
 export const envNameProblem: NameRule = (value) => {
   if (value === '') return ['environment variable name must be non-empty'];
   if (/^[ -<>-~]*$/.test(value)) return [];
   return ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
 };
 
-/** Name of a port (RFC 6335). */
+/** Rule for the name of a port (RFC 6335). */
 export const portNameProblem: NameRule = (value) => {
   const problems = [...lengthProblem(value, 15, 'characters')];
   if (!/^[-a-z0-9]+$/.test(value)) {
@@ -134,7 +137,7 @@ export const portNameProblem: NameRule = (value) => {
   return problems;
 };
 
-/** Name of an HTTP header of a probe. */
+/** Rule for the name of an HTTP header of a probe. */
 export const httpHeaderNameProblem: NameRule = (value) => {
   if (matches(headerPattern, value)) return [];
   const message = "a valid HTTP header must consist of alphanumeric characters or '-'";

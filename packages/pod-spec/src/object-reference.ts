@@ -8,9 +8,12 @@ export interface PodReference {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** Resource version from the API server. Absent for a pod that the API server does not know. */
+  /** Resource version from the API server; absent if the API server does not know the pod. */
   readonly resourceVersion?: string;
-  /** Set for a container: `spec.containers{name}`, `spec.initContainers{name}` or `spec.ephemeralContainers{name}`. */
+  /**
+   * Path of the container in the pod's spec, such as `spec.containers{name}`, `spec.initContainers{name}` or
+   * `spec.ephemeralContainers{name}`; absent for the pod itself.
+   */
   readonly fieldPath?: string;
 }
 

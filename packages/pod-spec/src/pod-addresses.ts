@@ -1,9 +1,9 @@
 import type { Pod } from './api.ts';
 
 /**
- * Returns the addresses of a pod, as its status and its containers show them: at most one per family. For a pod on the
- * host's network these are the node's addresses (`sortPodIPs`, `generateAPIPodStatus` of
- * `pkg/kubelet/kubelet_pods.go`). Upstream may show these addresses to containers in another order than in the status.
+ * Returns the addresses of a pod, as its status and its containers show them: at most one per family. A pod on the
+ * host's network has the node's addresses (`sortPodIPs`, `generateAPIPodStatus` of `pkg/kubelet/kubelet_pods.go`).
+ * Upstream may show these addresses to containers in another order than in the status.
  * @param podIps addresses reported by the runtime
  * @param hostIps addresses of the node, the primary one first
  * @param family family of the pod's primary address. Default: 4.

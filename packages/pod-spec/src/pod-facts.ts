@@ -2,7 +2,7 @@ import type { Pod } from './api.ts';
 import type { AnyContainer } from './containers.ts';
 import { isMirrorPod, isStaticPod } from './pod-source.ts';
 
-/** Priority from which a pod is critical to the system: that of `system-cluster-critical`. */
+/** Lowest priority of a pod that is critical to the system: the priority of `system-cluster-critical`. */
 const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
 
 /**
@@ -20,8 +20,8 @@ export function formatPod(pod: { readonly metadata: Pick<Pod['metadata'], 'name'
 }
 
 /**
- * Returns the number of a port that a probe or hook refers to by number or name. Returns `undefined` if the container
- * has no port of this name or if the number is not a valid port.
+ * Returns the number of a port that a probe or hook refers to by number or name, or `undefined` if the container has no
+ * port of this name or if the number is not a valid port.
  */
 export function resolveContainerPort(
   container: Pick<AnyContainer, 'ports'>,

@@ -22,9 +22,9 @@ export interface PodResourcesOptions {
    */
   readonly override?: (container: AnyContainer) => ResourceList | undefined;
   /**
-   * Whether each main container and sidecar, and the pod as a whole, counts with the largest of its spec, its allocated
-   * and its actual requests, according to the pod's status. During a resize, the old resources count until the new ones
-   * are in effect (KEP-1287). Affects only requests. Default: false.
+   * Whether the requests according to the pod's status count, too. Each main container and sidecar, and the pod as a
+   * whole, then counts with the largest of its spec, its allocated and its actual requests. During a resize, the old
+   * resources count until the new ones are in effect (KEP-1287). Affects only requests. Default: false.
    */
   readonly useStatusResources?: boolean;
 }
@@ -110,7 +110,10 @@ function heldByContainers(pod: Pick<Pod, 'spec' | 'status'>): ReadonlyMap<string
   );
 }
 
-/** Requests of an infeasible resize hold nothing. */
+/**
+ * Returns the largest of the requested, allocated and actual resources. An infeasible resize does not count as a
+ * request.
+ */
 function effectiveRequests(
   { status }: Pick<Pod, 'status'>,
   asked: ResourceListJson | undefined,

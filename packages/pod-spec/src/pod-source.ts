@@ -19,7 +19,7 @@ export function annotatedSource(annotations: Readonly<Record<string, string>> | 
   return source === 'file' || source === 'http' || source === 'api' ? source : undefined;
 }
 
-/** Returns whether the pod is the API server's mirror of a static pod. */
+/** Returns whether the pod is the mirror pod that represents a static pod in the API. */
 export function isMirrorPod(pod: Pod): boolean {
   return pod.metadata.annotations?.[CONFIG_MIRROR_ANNOTATION] !== undefined;
 }
@@ -30,8 +30,8 @@ export function isStaticPod(pod: Pod): boolean {
 }
 
 /**
- * Returns `name_namespace`. Two static pods must not share this name (P4), and mirror pods are matched to their static
- * pod by it.
+ * Returns `name_namespace`. Two static pods must not share this full name (P4), and a mirror pod is matched to its
+ * static pod by the full name.
  */
 export function podFullName(pod: Pod): string {
   return `${pod.metadata.name}_${pod.metadata.namespace}`;

@@ -2,7 +2,7 @@ import type { Pod } from './api.ts';
 
 /** State of a pod, as tables show it. */
 export interface PodState {
-  /** Ready containers and sidecars, of all: `1/2`. */
+  /** Number of ready containers and sidecars, and of all of them, such as `1/2`. */
   readonly ready: string;
   /** A phase or reason, as in kubectl: `Running`, `CrashLoopBackOff`, `Init:0/1`, `Terminating`. */
   readonly status: string;

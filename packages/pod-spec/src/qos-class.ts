@@ -2,7 +2,7 @@ import type { Pod, ResourceRequirements } from './api.ts';
 import type { Quantity } from './quantity.ts';
 import { addResources, parseResourceList, type ResourceList, type ResourceListJson } from './resource-list.ts';
 
-/** Quality of service class of a pod; orders pods when memory is short. */
+/** Quality of service class of a pod, by which the node orders pods when memory is short. */
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 
 /** Resources that determine the class. */

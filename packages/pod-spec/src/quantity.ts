@@ -98,7 +98,7 @@ export class Quantity {
 
 /**
  * Parses a quantity. A number, which YAML and JSON may have instead of a string, is parsed as its decimal text. Unlike
- * upstream, which parses a suffix without digits as 0, this function rejects it.
+ * upstream, which parses a suffix without digits as 0, this function rejects a suffix without digits.
  * @throws PodSpecError `InvalidQuantity` if the text does not have the form `<sign><digits><suffix>`
  */
 export function parseQuantity(text: string | number): Quantity {
@@ -107,14 +107,15 @@ export function parseQuantity(text: string | number): Quantity {
   const parsed = parseNew(text);
   // Spaces around a quantity are ignored, so a valid text may be long.
   if (typeof text === 'string' && text.length > MAX_TEXT_LENGTH) return parsed;
-  // Cleared as a whole: a pod may hold any number of different texts, and most nodes have a few dozen.
+  // The cache is cleared as a whole when it is full: a pod may have any number of different texts, and most nodes have
+  // a few dozen.
   if (parsedQuantities.size >= MAX_KNOWN_QUANTITIES) parsedQuantities.clear();
   parsedQuantities.set(text, parsed);
   return parsed;
 }
 
 /**
- * Quantities by text. While a pod starts, each of its quantities is parsed about twenty times, and a parse takes a
+ * Quantities by text. While a pod starts, each of its quantities is parsed about twenty times, and each parse creates a
  * kilobyte of garbage.
  */
 const parsedQuantities = new Map<string | number, Quantity>();

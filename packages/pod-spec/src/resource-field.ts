@@ -8,7 +8,7 @@ const DEFAULTED = ['cpu', 'memory', 'ephemeral-storage'];
 export interface ResourceSelector {
   /** Resource with its list: `limits.cpu`, `requests.memory`, `limits.hugepages-2Mi`. */
   readonly resource: string;
-  /** Default: 1. */
+  /** Unit of the shown value, as a quantity. Default: 1. */
   readonly divisor?: string;
 }
 

@@ -5,7 +5,7 @@ import type { RuntimeContainerStatus } from './runtime-status.ts';
 export type EndedContainer = Pick<RuntimeContainerStatus, 'state' | 'exitCode' | 'reason'> &
   Partial<Pick<RuntimeContainerStatus, 'restartOwed'>>;
 
-/** Feature gates that affect restarts. Both are enabled by default since 1.36. */
+/** Feature gates that affect restarts. Both feature gates are enabled by default since 1.36. */
 export interface RestartFeatures {
   /** `ContainerRestartRules` (KEP-5307): enables a container's `restartPolicy` and `restartPolicyRules`. */
   readonly containerRestartRules: boolean;
@@ -13,13 +13,13 @@ export interface RestartFeatures {
   readonly restartAllContainers: boolean;
 }
 
-/** Both gates enabled. */
+/** The default: both feature gates are enabled. */
 export const defaultRestartFeatures: RestartFeatures = { containerRestartRules: true, restartAllContainers: true };
 
 /**
  * Returns whether an init container that is not a sidecar has failed (`isInitContainerFailed` in
- * `pkg/kubelet/kuberuntime/helpers.go`). It has failed if its exit code is not 0, if one of its processes was
- * OOM-killed, or if its end is unknown. For all other containers only the exit code counts.
+ * `pkg/kubelet/kuberuntime/helpers.go`). An init container has failed if its exit code is not 0, if one of its
+ * processes was OOM-killed, or if its end is unknown. For all other containers only the exit code counts.
  */
 export function initFailed({ state, exitCode, reason }: EndedContainer): boolean {
   return (state === 'exited' && (exitCode !== 0 || reason === 'OOMKilled')) || state === 'unknown';
@@ -85,7 +85,7 @@ function withRules({ spec }: Pick<Pod, 'spec'>): readonly Container[] {
  * init containers, too, and therefore terminates a pod whose init container {@link initFailed} with exit code 0.
  *
  * A container that the kubelet stopped in order to restart it is restarted regardless of its exit code, because a
- * graceful stop may exit with 0. Upstream forgets such a decision if the restart is delayed.
+ * graceful stop may exit with 0. Upstream forgets the decision to restart a container if the restart is delayed.
  */
 export function shouldRestartExited(
   pod: Pod,
@@ -108,8 +108,8 @@ export function shouldRestartExited(
 }
 
 /**
- * Returns whether a container that is not running should be started. False for containers of a pod that is being
- * deleted (`ShouldContainerBeRestarted` in `pkg/kubelet/container/helpers.go`).
+ * Returns whether a container that is not running should be started. A container of a pod that is being deleted should
+ * not be started (`ShouldContainerBeRestarted` in `pkg/kubelet/container/helpers.go`).
  * @param status status of the newest attempt; `undefined` if there is none
  */
 export function shouldStart(
@@ -125,8 +125,8 @@ export function shouldStart(
 }
 
 /**
- * Returns whether a container that is being killed should be restarted. It has no exit code yet, so its rules cannot be
- * evaluated: only the policies of the container and the pod count.
+ * Returns whether a container that is being killed should be restarted. A container that is being killed has no exit
+ * code yet, so its rules cannot be evaluated: only the policies of the container and the pod count.
  */
 export function restartsAfterKill(pod: Pod, container: Container, features: RestartFeatures): boolean {
   const own = features.containerRestartRules ? container.restartPolicy : undefined;
@@ -134,8 +134,8 @@ export function restartsAfterKill(pod: Pod, container: Container, features: Rest
 }
 
 /**
- * Returns whether the exit of a container that is stopped for a restart could be mistaken for its final exit. This is
- * so if the restart policy alone would not restart the container after exit code 0.
+ * Returns whether the exit of a container that is stopped for a restart could be mistaken for its final exit. The exit
+ * is ambiguous if the restart policy alone would not restart the container after exit code 0.
  */
 export function mayEndForGood(pod: Pod, container: Container, features: RestartFeatures): boolean {
   return !shouldRestartExited(pod, container, { exitCode: 0, reason: '' }, features);

@@ -3,14 +3,17 @@ import type { PodSource } from './pod-source.ts';
 /** State of a container according to the runtime. `unknown` also stands for invalid values. */
 export type RuntimeContainerState = 'created' | 'running' | 'exited' | 'unknown';
 
-/** A container of {@link RuntimePodStatus}: one attempt at running it, running or not. */
+/** One attempt of the runtime to run a container, in {@link RuntimePodStatus}. The container may be running or not. */
 export interface RuntimeContainerStatus {
   /** The runtime's ID without the prefix `containerd://`. */
   readonly id: string;
   /** `metadata.name` of the container in CRI: the container's name in the pod. */
   readonly name: string;
   readonly state: RuntimeContainerState;
-  /** Milliseconds since the Unix epoch, with a fraction; 0 if the event has not happened. */
+  /**
+   * Times of creation, start and exit in milliseconds since the Unix epoch, with a fraction; 0 if the event has not
+   * happened.
+   */
   readonly createdAtMs: number;
   readonly startedAtMs: number;
   readonly finishedAtMs: number;
@@ -27,7 +30,7 @@ export interface RuntimeContainerStatus {
   readonly hash: string;
   /** Attempt number: how many times this container was started in this pod before. */
   readonly restartCount: number;
-  /** CamelCase reason: `OOMKilled`, `Completed`, `Error`. */
+  /** Reason in CamelCase, such as `OOMKilled`, `Completed` or `Error`. */
   readonly reason: string;
   /** Message from the termination message file or the end of the log. */
   readonly message: string;
@@ -39,14 +42,16 @@ export interface RuntimeContainerStatus {
   /** Stop signal, such as `SIGTERM`; absent if the runtime does not report it. */
   readonly stopSignal?: string;
   /**
-   * Set if the kubelet stopped the container, or is stopping it, in order to restart it regardless of its exit code.
+   * Reason for a stop after which the kubelet must restart the container regardless of its exit code; absent if there
+   * was no stop for a restart.
    */
   readonly restartOwed?: RestartOwed;
   /**
-   * Set if the container runs, but its `postStart` hook, its `Started` event or the link to its log is still missing.
+   * Whether the start of a running container is not complete: its `postStart` hook, its `Started` event or the link to
+   * its log is still missing.
    */
   readonly startUnfinished?: true;
-  /** Set if the container runs although its `postStart` hook has failed. The kubelet must stop the container. */
+  /** Whether the container runs although its `postStart` hook has failed. The kubelet must stop the container. */
   readonly hookFailed?: true;
 }
 
@@ -62,7 +67,7 @@ export interface RuntimeContainerResources {
   readonly cpuRequestMilli?: number;
   readonly cpuLimitMilli?: number;
   readonly memoryLimitBytes?: number;
-  /** Last applied memory request, if known. No runtime reports it. */
+  /** Last applied memory request, if known. No runtime reports the memory request. */
   readonly memoryRequestBytes?: number;
 }
 
@@ -75,7 +80,10 @@ export interface RuntimeSandboxStatus {
   readonly createdAtMs: number;
   /** All addresses, the primary one first; empty for a pod on the host's network. */
   readonly ips: readonly string[];
-  /** False if the runtime reported no network status or no valid address; missing addresses then mean nothing. */
+  /**
+   * Whether the runtime reported the network status. If false, the runtime reported no network status or no valid
+   * address, so missing addresses mean nothing.
+   */
   readonly networkReported?: boolean;
   readonly hostNetwork: boolean;
   /** Runtime handler of the sandbox; empty for the default handler. */
@@ -89,13 +97,13 @@ export interface RuntimePodStatus {
   readonly namespace: string;
   /** Addresses of the newest ready sandbox. */
   readonly ips: readonly string[];
-  /** Newest first. */
+  /** Sandboxes of the pod, newest first. */
   readonly sandboxes: readonly RuntimeSandboxStatus[];
   /** Containers of all sandboxes of the pod, newest first. */
   readonly containers: readonly RuntimeContainerStatus[];
   /**
    * Sandbox IDs of the containers that this kubelet has seen and whose records the runtime has removed since, by
-   * container ID. Absent if there are none.
+   * container ID; absent if there are none.
    */
   readonly removed?: ReadonlyMap<string, string>;
   /** Time of the reading on the monotonic clock; `getNewerThan` compares this time. */
@@ -129,11 +137,11 @@ export interface RuntimePod {
   readonly uid: string;
   readonly name: string;
   readonly namespace: string;
-  /** Creation time of its oldest sandbox or container. */
+  /** Creation time of the pod's oldest sandbox or container. */
   readonly createdAtMs: number;
   /**
-   * Source recorded in its newest sandbox; absent if the sandbox has no such annotation, for example if no kubelet
-   * created it.
+   * Source of the pod according to the annotation of its newest sandbox; absent if the sandbox has no such annotation,
+   * for example if no kubelet created it.
    */
   readonly source?: PodSource;
   readonly containers: readonly RuntimeContainer[];

@@ -5,14 +5,14 @@ import type { RuntimeContainerStatus, RuntimePodStatus } from './runtime-status.
 
 /**
  * Returns a pod's status without stray attempts: containers that were created but never started, although an earlier
- * attempt's exit leaves nothing to do. A CreateContainer call of an earlier kubelet can leave such a container late,
- * with any attempt number. If such a container counted as the newest attempt, it would be started. But an init
+ * attempt's exit leaves nothing to do. A CreateContainer call of an earlier kubelet can leave a stray container late,
+ * with any attempt number. If a stray container counted as the newest attempt, it would be started. But an init
  * container runs once per sandbox (C3), an ephemeral container runs once, and a main container's last exit code decides
  * about its restart (C6).
  *
  * A main container that exited with 0 may also have been killed for a restart by a kubelet that died before it started
  * the container's successor. A container created after the exit is therefore kept if the spec has changed since, or if
- * a probe or resize can request a restart. Upstream keeps all such containers.
+ * a probe or resize can request a restart. Upstream keeps all containers that were created but never started.
  * @returns the given status object if there are no stray attempts
  */
 export function withoutStrayAttempts<T extends Pick<RuntimePodStatus, 'containers'>>(

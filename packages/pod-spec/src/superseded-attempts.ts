@@ -4,8 +4,8 @@ import type { RuntimePodStatus } from './runtime-status.ts';
 /**
  * Returns a pod's runtime status without attempts that never ran and were replaced by an attempt that the pod's status
  * shows as terminated, or as waiting for its restart. The runtime may refuse to remove such an attempt's record, and
- * keep it longer than the record of the later attempt. If such an attempt counted as the newest, the later run would be
- * forgotten. An init container would run again in its sandbox (C3), and a crashing container would restart without
+ * keep it longer than the record of the later attempt. If a replaced attempt counted as the newest, the later run would
+ * be forgotten. An init container would run again in its sandbox (C3), and a crashing container would restart without
  * back-off (C2).
  * @param shown the pod's status in the API
  * @returns the given runtime status if there are no such attempts

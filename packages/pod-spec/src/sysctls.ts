@@ -11,8 +11,9 @@ const IPC_SYSCTLS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the namespace of a sysctl, or of all sysctls that match a pattern ending in `*`. Returns `undefined` if the
- * sysctl is shared by the whole machine (`component-helpers/node/util/sysctl/namespace.go`).
+ * Returns the namespace of a sysctl, or of all sysctls that match a pattern ending in `*`
+ * (`component-helpers/node/util/sysctl/namespace.go`). The result is `undefined` if the sysctl is shared by the whole
+ * machine.
  */
 export function sysctlNamespace(nameOrPattern: string): 'net' | 'ipc' | undefined {
   const [name = ''] = normalizeSysctlName(nameOrPattern).split('*');

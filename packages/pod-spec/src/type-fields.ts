@@ -14,7 +14,10 @@ export function fieldsOf(type: string): Fields {
   return fields;
 }
 
-/** Parses a row of the table: `name:type` pairs separated by spaces. A type that is not in the table has no fields. */
+/**
+ * Parses a row of the table: `name:type` pairs separated by spaces. The result is empty for a type that is not in the
+ * table.
+ */
 export function readFields(row = ''): Fields {
   return new Map(Array.from(row.matchAll(/(\w+):(\S+)/g), ([, name = '', type = '']) => [name, type] as const));
 }

@@ -1,5 +1,5 @@
 /**
- * The type of the JSON of a `T`. The classes of @kubernetes/client-node hold `Date`s for values that are RFC 3339
+ * The type of `T` in its JSON form. The classes of @kubernetes/client-node hold `Date`s for values that are RFC 3339
  * strings on the wire. This package never changes objects in place.
  */
 export type Wire<T> = T extends Date

@@ -31,7 +31,7 @@ describe('the AppArmor profile of a container', () => {
 });
 
 test.each<[what: string, spec: Partial<PodSpec>, annotations: Readonly<Record<string, string>>, asks: boolean]>([
-  ['without a profile', {}, {}, false],
+  ['no profile', {}, {}, false],
   ['a profile of the pod', runtime, {}, true],
   ["the pod's profile Unconfined", unconfined, {}, false],
   [
@@ -51,7 +51,7 @@ test.each<[what: string, spec: Partial<PodSpec>, annotations: Readonly<Record<st
   ['an annotation with unconfined', {}, { [`${PREFIX}main`]: 'unconfined' }, false],
   ['other annotations', {}, { main: 'runtime/default', [`x${PREFIX}`]: 'y' }, false],
   ['one annotation of several', {}, { main: 'x', [`${PREFIX}main`]: 'localhost/x' }, true],
-])('whether a pod requests AppArmor (%s): $3', (_what, spec, annotations, asks) => {
+])('a pod with %s requests an AppArmor profile: $3', (_what, spec, annotations, asks) => {
   expect(asksForAppArmor(makePod(spec, { annotations }))).toBe(asks);
 });
 

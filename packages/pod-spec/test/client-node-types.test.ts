@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type * as api from '../src/api.ts';
 import { toWire, type Wire } from '../src/index.ts';
 
-// The compiler checks these types: `npm run typecheck` fails if one of them no longer fits.
+// The compiler checks the types of this file: `npm run typecheck` fails if one of them no longer fits.
 
 /**
  * `true` if each type is assignable to the other, with optional fields as declared and also if all fields are required.

@@ -14,14 +14,14 @@ test.each<[typed: string, names: readonly string[], meant: string | undefined]>(
   ['abcd', ['abcdefg'], undefined],
   ['abcdef', ['abcd'], 'abcd'],
   ['abcdefg', ['abcd'], undefined],
-  // A name with one mistake is preferred to a name with two, regardless of the order; of two equally close names the
-  // first one is returned.
+  // A name with one mistake is preferred to a name with two, regardless of the order; of two equally close names, the
+  // first name is returned.
   ['abcd', ['abxy', 'abcx'], 'abcx'],
   ['abcd', ['abcx', 'abxy'], 'abcx'],
   ['abcd', ['abcx', 'abcy'], 'abcx'],
   ['abcd', ['abxd', 'bcd'], 'abxd'],
   ['xspec', ['xspzz', 'spec'], 'spec'],
-  // A name of two or three letters may have one mistake.
+  // A typed name of two or three letters may have one mistake.
   ['abc', ['abx'], 'abx'],
   ['abc', ['axx'], undefined],
   ['ab', ['ax'], 'ax'],

@@ -15,7 +15,7 @@ describe('CPU and memory of a container', () => {
       },
     ],
     [
-      "the pod's limits if it has none",
+      "the pod's limits if the container has none",
       { limits: { cpu: '0', memory: '1Ki' } },
       { limits: { cpu: '2', memory: '9Ki' } },
       {
@@ -27,7 +27,7 @@ describe('CPU and memory of a container', () => {
   ])('cpuMemory returns the CPU and memory of a container: %s', (_what, own, pod, expected) => {
     const [mine, its] = [structuredClone(own), structuredClone(pod)];
     expect(cpuMemory(mine, its)).toEqual(expected);
-    // A second call returns the same.
+    // The second call returns the cached result.
     expect(cpuMemory(mine, its)).toEqual(expected);
     expect(sameCpuMemory(cpuMemory(mine, its), { ...expected })).toBe(true);
   });
@@ -37,7 +37,7 @@ describe('CPU and memory of a container', () => {
     ['cpuLimitMilli', { limits: { cpu: '2' } }],
     ['memoryRequestBytes', { requests: { memory: '2' } }],
     ['memoryLimitBytes', { limits: { memory: '2' } }],
-  ])('sameCpuMemory compares each of the four values: %s', (name, resources) => {
+  ])('sameCpuMemory finds CPU and memory unequal if only %s differs', (name, resources) => {
     const figures = cpuMemory(structuredClone(resources));
     expect(Object.entries(figures).flatMap(([key, value]) => (value === 0 ? [] : [key]))).toEqual([name]);
     expect([sameCpuMemory(figures, NONE), sameCpuMemory(NONE, figures)]).toEqual([false, false]);
@@ -88,7 +88,7 @@ test.each([
   [{ limits: { cpu: '1' } }, { limits: { cpu: '2' } }, false],
   [{ requests: { cpu: '1' } }, { requests: { memory: '1' } }, false],
   [{ requests: { cpu: '1', memory: '1' } }, { requests: { cpu: '1', memory: '2' } }, false],
-])('whether the resources %j equal the resources %j: %s', (one, other, same) => {
+])('the resources %j and the resources %j are equal: %s', (one, other, same) => {
   expect(sameResources(one, other)).toBe(same);
   expect(sameResources(other, one)).toBe(same);
 });

@@ -32,7 +32,7 @@ test.each<[error: FieldError, words: string]>([
   expect(formatFieldError(error)).toBe(words);
 });
 
-test('a field error has the rejected value only if its text shows the value', () => {
+test('a field error has the rejected value only if the text of the error shows the value', () => {
   expect(invalid('a', 0, 'why')).toEqual({
     ...{ type: 'Invalid value', field: 'a', badValue: 0, detail: 'why', message: 'Invalid value: 0: why' },
   });

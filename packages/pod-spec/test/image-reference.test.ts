@@ -86,7 +86,7 @@ describe('parseImageReference', () => {
     );
   });
 
-  it('an image reference without tag and digest has neither', () => {
+  it('parseImageReference returns neither a tag nor a digest for an image without them', () => {
     expect(parseImageReference('a')).toStrictEqual({ domain: 'docker.io', path: 'library/a' });
     expect(parseImageReference('a:b')).toStrictEqual({ domain: 'docker.io', path: 'library/a', tag: 'b' });
     expect(parseImageReference(`a@${DIGEST}`)).toStrictEqual({
@@ -96,7 +96,7 @@ describe('parseImageReference', () => {
     });
   });
 
-  it('the error for a very long image reference does not repeat it', () => {
+  it('the error for a very long image reference does not repeat the reference', () => {
     const told = (length: number): string => {
       try {
         const host = length % 2 === 0 ? 'r.io' : 'rr.io';

@@ -30,12 +30,9 @@ test.each<[string, typeof plain, string, RuntimeContainerState, object, boolean]
     { containerRestartRules: false },
     true,
   ],
-])(
-  'C3: whether a container proves that initialization is complete (%s): $5',
-  (_name, pod, name, state, off, expected) => {
-    expect(showsInitialized(pod, { name, state, exitCode: 1 }, { ...defaultRestartFeatures, ...off })).toBe(expected);
-  },
-);
+])('C3: %s proves that initialization is complete: $5', (_name, pod, name, state, off, expected) => {
+  expect(showsInitialized(pod, { name, state, exitCode: 1 }, { ...defaultRestartFeatures, ...off })).toBe(expected);
+});
 
 test('C3: a container whose exit requests a restart of all containers does not prove that init containers have completed', () => {
   const asks = { name: 'a', state: 'exited', exitCode: 42 } as const;

@@ -17,6 +17,6 @@ test.each([
   [' 3', Number.NaN],
   ['+-3', Number.NaN],
   ['0x3', Number.NaN],
-])('parses the text %j as the integer %s', (text, value) => {
+])('parseInt64 parses the text %j as the integer %s', (text, value) => {
   expect(parseInt64(text)).toBe(value);
 });

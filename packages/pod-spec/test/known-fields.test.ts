@@ -6,7 +6,7 @@ import { fieldsOf, readFields } from '../src/type-fields.ts';
 let strangers = 0;
 
 describe('the fields of a type', () => {
-  it('reads the known fields of a type from a row of the schema table', () => {
+  it('readFields reads the known fields of a type from a row of the schema table', () => {
     const fields = { name: 's', ports: '[ContainerPort', limits: '{q' };
     expect(Object.fromEntries(readFields('name:s ports:[ContainerPort limits:{q'))).toEqual(fields);
     expect([readFields(''), readFields()]).toEqual([new Map(), new Map()]);
@@ -16,7 +16,7 @@ describe('the fields of a type', () => {
     const fields = { apiVersion: 's', kind: 's', metadata: 'ObjectMeta', spec: 'PodSpec', status: 'PodStatus' };
     expect(Object.fromEntries(fieldsOf('Pod'))).toEqual(fields);
     expect([fieldsOf('ObjectMeta').get('labels'), fieldsOf('PodSpec').get('containers')]).toEqual(['{s', '[Container']);
-    // A type that has not been looked up before.
+    // The type has a new name each time, because results are cached.
     expect(fieldsOf(`Nonsense${strangers++}`)).toEqual(new Map());
   });
 });

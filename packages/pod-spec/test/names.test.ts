@@ -167,7 +167,7 @@ describe.each<[what: string, rule: NameRule, rows: readonly Row[]]>([
   ],
 ])('validation of %s', (_what, rule, rows) => {
   test.each(rows.map(([value, problems]) => [value.slice(0, 30), value.length, value, problems] as const))(
-    'validation of the name %j, of %i characters',
+    'the value %j of %i characters has the problems $3',
     (_shown, _length, value, problems) => {
       expect(rule(value)).toEqual(problems);
     },

@@ -59,7 +59,7 @@ describe('terms of a node selector', () => {
     ['the label, not the name', [{ ...label('zone', 'Exists'), ...field('metadata.name', 'In', 'n2') }], false],
     ['the name, not the label', [{ ...label('other', 'Exists'), ...field('metadata.name', 'In', 'n1') }], false],
     ['label and name', [{ ...label('zone', 'Exists'), ...field('metadata.name', 'In', 'n1') }], true],
-  ])('whether a node matches node selector terms (%s): $2', (_what, terms, matches) => {
+  ])('the node matches node selector terms with %s: $2', (_what, terms, matches) => {
     expect(matchesNodeSelectorTerms(terms, node)).toBe(matches);
   });
 
@@ -68,7 +68,7 @@ describe('terms of a node selector', () => {
     ['another required field is ignored', field('metadata.uid', 'NotIn', ''), true],
     ['required labels are checked', { ...label('zone', 'In', 'b'), ...field('metadata.name', 'In', 'n2') }, false],
     ['a malformed term matches no node', field('metadata.name', 'Exists'), false],
-  ])('whether a node matches, without its name, node selector terms (%s): $2', (_what, term, matches) => {
+  ])("without the node's name, %s, so the node matches: $2", (_what, term, matches) => {
     expect(matchesNodeSelectorTerms([term], { labels: node.labels })).toBe(matches);
   });
 });

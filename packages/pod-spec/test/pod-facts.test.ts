@@ -29,7 +29,7 @@ describe('facts about pods', () => {
     expect(phases.filter(isTerminalPhase)).toEqual(['Succeeded', 'Failed']);
   });
 
-  it('sourceOf returns the source of a pod', () => {
+  it('podSource returns the source of a pod, which is api if no valid annotation names another one', () => {
     const of = (annotations: Record<string, string>): ReturnType<typeof makePod> => makePod({}, { annotations });
     expect(podSource(makePod())).toBe('api');
     expect(podSource(of({ 'kubernetes.io/config.source': 'file' }))).toBe('file');
@@ -52,16 +52,16 @@ describe('facts about pods', () => {
   });
 
   it.each([
-    [true, 'static pods', makePod({}, { annotations: { 'kubernetes.io/config.source': 'file' } })],
-    [true, 'mirror pods', makePod({}, { annotations: { 'kubernetes.io/config.mirror': 'x' } })],
+    [true, 'the annotation of a static pod', makePod({}, { annotations: { 'kubernetes.io/config.source': 'file' } })],
+    [true, 'the annotation of a mirror pod', makePod({}, { annotations: { 'kubernetes.io/config.mirror': 'x' } })],
     [true, 'a system priority', makePod({ priority: 2_000_000_000 })],
     [false, 'a user priority', makePod({ priority: 1_999_999_999 })],
     [false, 'no priority', makePod()],
-  ])('whether a pod is critical is %s for %s', (expected, _, pod) => {
+  ])('a pod with $1 is critical: $0', (expected, _, pod) => {
     expect(isCriticalPod(pod)).toBe(expected);
   });
 
-  it("the annotation names are upstream's", () => {
+  it("the names of the pod annotations are upstream's", () => {
     expect([
       CONFIG_SOURCE_ANNOTATION,
       CONFIG_MIRROR_ANNOTATION,
@@ -70,7 +70,7 @@ describe('facts about pods', () => {
     ]).toEqual(['source', 'mirror', 'hash', 'seen'].map((name) => `kubernetes.io/config.${name}`));
   });
 
-  it('formats the full name of a pod for logs and for files', () => {
+  it('formatPod and podFullName format the full name of a pod for logs and for files', () => {
     expect(formatPod(makePod())).toBe('web_default(uid-1)');
     expect(podFullName(makePod())).toBe('web_default');
   });
@@ -85,7 +85,7 @@ describe('facts about pods', () => {
     expect(podQosClass(makePod())).toBe('BestEffort');
   });
 
-  it('visits every container of a pod with its type and the field path for events', () => {
+  it('allContainers visits every container of a pod with its type and the field path for events', () => {
     const pod = makePod({
       initContainers: [
         { name: 'first' },
@@ -123,7 +123,7 @@ describe('facts about pods', () => {
     [' 80', undefined],
     ['x80', undefined],
     ['', undefined],
-  ])('finds the container port named %j: %j', (port, expected) => {
+  ])('resolveContainerPort finds for the port %j the number %j', (port, expected) => {
     expect(resolveContainerPort({ ports: [{ name: 'http', containerPort: 80 }] }, port)).toBe(expected);
   });
 
@@ -134,19 +134,19 @@ describe('facts about pods', () => {
     ['net/ipv4/ip_forward', 'net.ipv4.ip_forward'],
     ['net.ipv4.conf.eno2/100.rp_filter', 'net.ipv4.conf.eno2/100.rp_filter'],
     ['net/ipv4/conf/eno2.100/rp_filter', 'net.ipv4.conf.eno2/100.rp_filter'],
-  ])('normalizes the sysctl %j to %j', (name, expected) => {
+  ])('normalizeSysctlName turns the sysctl %j into %j', (name, expected) => {
     expect(normalizeSysctlName(name)).toBe(expected);
   });
 });
 
 describe('container ids', () => {
-  it('formats and parses container IDs of the API', () => {
+  it('container IDs of the API are formatted and parsed', () => {
     expect(parseContainerId('containerd://abc')).toEqual({ runtime: 'containerd', id: 'abc' });
     expect(parseContainerId('"cri-o://abc"')).toEqual({ runtime: 'cri-o', id: 'abc' });
     expect(formatContainerId({ runtime: 'containerd', id: 'abc' })).toBe('containerd://abc');
   });
 
-  it.each(['', 'abc', 'a://b://c'])('refuses the container ID %j', (text) => {
+  it.each(['', 'abc', 'a://b://c'])('parseContainerId refuses the container ID %j', (text) => {
     const message = `invalid container ID: ${JSON.stringify(text)}`;
     expect(() => parseContainerId(text)).toThrow(expect.objectContaining({ code: 'InvalidContainerId', message }));
   });

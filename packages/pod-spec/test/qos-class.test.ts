@@ -23,7 +23,7 @@ test.each<[string, readonly (ResourceRequirements | undefined)[], ResourceRequir
   ['one of two containers without resources', [guaranteed, undefined], undefined, 'Burstable'],
   ['pod-level resources, which replace those of containers', [undefined], guaranteed, 'Guaranteed'],
   ['pod-level requests', [guaranteed], { requests: { cpu: '1' } }, 'Burstable'],
-])('the QoS class of a pod with %s', (_name, containers, podLevel, expected) => {
+])('a pod with %s has the QoS class $3', (_name, containers, podLevel, expected) => {
   const spec = {
     containers: containers.map((resources, index) => ({ name: `c${index}`, ...(resources && { resources }) })),
     ...(podLevel && { resources: podLevel }),

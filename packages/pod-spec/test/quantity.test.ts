@@ -49,7 +49,7 @@ describe('parseQuantity', () => {
     ['0.1n', '1n', 1n],
     ['-0.1n', '-1n', -1n],
     ['1e-500', '1e-9', 1n],
-    // Binary quantities are capped, decimal ones are not.
+    // The value of a binary quantity is capped. A decimal quantity is not capped.
     ['16Ei', `${MAX_INT64}`, MAX_INT64 * 10n ** 9n],
     ['-16Ei', `-${MAX_INT64}`, -MAX_INT64 * 10n ** 9n],
     ['10000000000000000000', '10E', 10n ** 28n],
@@ -110,7 +110,7 @@ describe('Quantity', () => {
     expect([quantity.value(), quantity.milliValue()]).toEqual([value, milli]);
   });
 
-  it('a sum of quantities has the format of the first one, or of the other if the first is zero', () => {
+  it('a sum of quantities has the format of the first quantity, or of the second if the first is zero', () => {
     expect(`${Quantity.zero.add(parseQuantity('1Gi'))}`).toBe('1Gi');
     expect(`${parseQuantity('1Gi').add(parseQuantity('1k'))}`).toBe('1073742824');
     expect(`${parseQuantity('1G').add(parseQuantity('1Ki'))}`).toBe('1000001024');
@@ -143,7 +143,7 @@ describe('Quantity', () => {
     .tuple(fc.constantFrom('', '-', '+'), fc.bigInt(0n, 10n ** 12n), fc.option(fc.stringMatching(/^\d{0,12}$/)), suffix)
     .map(([sign, whole, fraction, end]) => `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${end}`);
 
-  it('a canonical quantity is parsed to the same value and written the same again', () => {
+  it('a canonical quantity is parsed to the same value and written in the same form again', () => {
     fc.assert(
       fc.property(text, (written) => {
         const once = parseQuantity(written);
@@ -178,19 +178,19 @@ describe('Quantity', () => {
     );
   });
 
-  it('quantities are parsed correctly when more texts were parsed than are remembered', () => {
+  it('quantities are parsed correctly when more texts were parsed than are cached', () => {
     for (let round = 0; round < 2; round++) {
       for (let milli = 1; milli <= 1_000; milli++) expect(parseQuantity(`${milli}m`).milliValue()).toBe(BigInt(milli));
     }
   });
 
-  it('a text with many spaces is parsed, but not remembered', () => {
+  it('a text with many spaces is parsed, but not cached', () => {
     const text = `${' '.repeat(300)}1Gi`;
     expect(parseQuantity(text).toString()).toBe('1Gi');
     expect(parseQuantity(text)).not.toBe(parseQuantity(text));
   });
 
-  it('a text is parsed only once in a row', () => {
+  it('parsing the same text again returns the cached quantity', () => {
     expect(parseQuantity('1.5Gi')).toBe(parseQuantity('1.5Gi'));
     expect(parseQuantity(2)).toBe(parseQuantity(2));
     expect(parseQuantity(2).toString()).toBe(parseQuantity('2').toString());

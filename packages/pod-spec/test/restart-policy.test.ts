@@ -28,7 +28,7 @@ test.each<[policy: string, name: 'init' | 'main', again: boolean]>([
   ['OnFailure', 'init', true],
   ['Never', 'init', false],
 ])(
-  'C6: with restartPolicy %s and exit code 0 after an OOM kill, a container with %s restarts: %s',
+  'C6: with restartPolicy %s and exit code 0 after an OOM kill, the %s container restarts: %s',
   (policy, name, again) => {
     const container = name === 'init' ? init : main;
     expect(shouldRestartExited(pod(policy), container, oomKilled, defaultRestartFeatures)).toBe(again);
@@ -42,7 +42,7 @@ test.each<[what: string, status: EndedContainer, failed: boolean]>([
   ['unknown', { state: 'unknown', exitCode: 0, reason: '' }, true],
   ['running', { state: 'running', exitCode: 0, reason: '' }, false],
   ['created, with the exit code of its last run', { state: 'created', exitCode: 1, reason: 'OOMKilled' }, false],
-])('whether an init container has failed (%s): $2', (_what, status, failed) => {
+])('an init container has failed (%s): $2', (_what, status, failed) => {
   expect(initFailed(status)).toBe(failed);
 });
 
@@ -64,7 +64,7 @@ test('C6: a main container that exited with 0 after an OOM kill of one of its pr
   expect(shouldRestartExited(web, main, oomKilled, defaultRestartFeatures)).toBe(false);
 });
 
-describe('C6: whether a terminated container is restarted', () => {
+describe('C6: restart of a terminated container', () => {
   test.each<[what: string, policy: string | undefined, container: Container, exitCode: number, again: boolean]>([
     ['restartPolicy OnFailure of the pod, after a failure', 'OnFailure', main, 1, true],
     ['no restartPolicy means Always', undefined, main, 0, true],
@@ -109,7 +109,7 @@ describe('C6: whether a terminated container is restarted', () => {
       5,
       false,
     ],
-  ])('C6: whether a terminated container restarts (%s): $4', (_what, policy, container, exitCode, again) => {
+  ])('C6: a terminated container restarts (%s): $4', (_what, policy, container, exitCode, again) => {
     const web = {
       ...pod('Never'),
       spec: { containers: [main], ...(policy !== undefined && { restartPolicy: policy }) },
@@ -117,7 +117,7 @@ describe('C6: whether a terminated container is restarted', () => {
     expect(shouldRestartExited(web, container, exited(exitCode), defaultRestartFeatures)).toBe(again);
   });
 
-  test("a container's own restartPolicy and rules apply only if their feature gates are on", () => {
+  test("a container's own restartPolicy and rules apply only if their feature gates are enabled", () => {
     const begins = (container: Container, features: typeof noRules) =>
       shouldRestartExited(pod('Never'), container, exited(5), features);
     const all = ruled('Never', rule('RestartAllContainers', 'In', 5));
@@ -134,7 +134,7 @@ test.each<[what: string, newest: EndedContainer | undefined, starts: boolean]>([
   ['is in an unknown state', { state: 'unknown', exitCode: 0, reason: '' }, true],
   ['has succeeded', exited(0), false],
   ['has failed', exited(1), true],
-])('whether a container that %s is started under policy OnFailure: $2', (_what, newest, starts) => {
+])('a container that %s is started under policy OnFailure: $2', (_what, newest, starts) => {
   const web = pod('OnFailure');
   expect(shouldStart(web, main, newest, defaultRestartFeatures)).toBe(starts);
   const deleted = { ...web, metadata: { ...web.metadata, deletionTimestamp: '2026-01-31T12:00:00Z' } };
@@ -166,7 +166,7 @@ describe('a rule with the action RestartAllContainers', () => {
     ['comes after a rule that does not match', ruled('Never', rule('Restart', 'In', 6), all), exited(5), true],
     ['belongs to a container that runs again', ruled('Never', all), { ...exited(5), state: 'running' }, false],
     ['is missing', main, exited(5), false],
-  ])('whether a rule restarts all containers of the pod if the rule %s: $3', (_what, container, ended, asks) => {
+  ])('all containers of the pod restart if the rule %s: $3', (_what, container, ended, asks) => {
     expect(asksToRestartAll(container, ended)).toBe(asks);
     const web = { spec: { initContainers: [init], containers: [{ name: 'other' }, container] } };
     expect(anyAsksToRestartAll(web, (name) => (name === 'main' ? ended : undefined))).toBe(asks);
@@ -179,7 +179,7 @@ describe('a rule with the action RestartAllContainers', () => {
       { spec: { initContainers: [asking], containers: [init] } },
       { spec: { containers: [init], ephemeralContainers: [asking] } },
     ];
-    // The exit code of a container without rules is not requested.
+    // The caller is not asked for the exit code of a container without rules.
     const asked: string[] = [];
     anyAsksToRestartAll(
       { spec: { containers: [{ name: 'plain' }, { name: 'none', restartPolicyRules: [] }] } },
@@ -197,7 +197,7 @@ describe('a rule with the action RestartAllContainers', () => {
     ['no rules', [main], false],
     ['a RestartAllContainers rule among others', [init, ruled('Never', rule('Restart', 'In', 1), all)], true],
     ['only other rules', [ruled('Never', rule('Restart', 'In', 5))], false],
-  ])('whether all containers of a pod may ever be restarted by a rule (%s): $2', (_what, containers, can) => {
+  ])('a rule may restart all containers of a pod with %s: $2', (_what, containers, can) => {
     expect(canRestartAll({ spec: { containers } }, defaultRestartFeatures)).toBe(can);
   });
 });

@@ -39,7 +39,7 @@ describe('mayRun', () => {
     ['one running container of several', pod([container('exited'), container('running')]), true],
     ['one ready sandbox of several', { containers: [], sandboxes: [sandbox('notReady'), sandbox('ready')] }, true],
     ['no sandbox and no container', { containers: [], sandboxes: [] }, false],
-  ])('whether any process of a pod may still run, given %s: $2', (_name, of, expected) => {
+  ])('a process of a pod with %s may still run: $2', (_name, of, expected) => {
     expect(mayRun(of)).toBe(expected);
   });
 });

@@ -21,10 +21,10 @@ function changed(value: unknown): unknown {
   return first === undefined ? { a: 1 } : Object.fromEntries([[first[0], changed(first[1])], ...others]);
 }
 
-test('JSON values are equal exactly if Node.js finds them deeply equal', () => {
+test('sameJson finds two JSON values equal exactly if isDeepStrictEqual of Node.js does', () => {
   fc.assert(
     fc.property(pairs, ([one, other]) => {
-      // JSON has no negative zero.
+      // JSON has no negative zero, so the generated values must not contain it either.
       const [first, second] = [withoutNegativeZero(one), withoutNegativeZero(other)];
       expect(sameJson(first, second)).toBe(isDeepStrictEqual(first, second));
       expect(sameJson(second, first)).toBe(isDeepStrictEqual(second, first));
@@ -41,7 +41,7 @@ test.each([
   ['lists of different lengths', [1], [1, 2], false],
   ['a field of the prototype', JSON.parse('{"__proto__":{}}'), {}, false],
   ['a field of the prototype and another field', JSON.parse('{"__proto__":{}}'), { a: {} }, false],
-])('%s', (_, one, other, same) => {
+])('sameJson returns $3 for %s', (_, one, other, same) => {
   expect(sameJson(one, other)).toBe(same);
   expect(sameJson(other, one)).toBe(same);
 });

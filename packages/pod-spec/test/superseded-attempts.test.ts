@@ -16,7 +16,12 @@ const waitsAfterEnd = { state: { waiting: {} }, lastState: terminated };
 
 test.each<[string, ContainerStatus, RuntimeContainerStatus, 'kept' | 'superseded']>([
   ['an unstarted attempt before a terminated one', shown(1, { state: terminated }), record(0, 'created'), 'superseded'],
-  ['an unstarted attempt before one after which it waits', shown(1, waitsAfterEnd), record(0, 'created'), 'superseded'],
+  [
+    'an unstarted attempt before one after which the container waits',
+    shown(1, waitsAfterEnd),
+    record(0, 'created'),
+    'superseded',
+  ],
   [
     'an unstarted attempt with the number of the terminated one',
     shown(1, { state: terminated }),
@@ -38,14 +43,14 @@ test.each<[string, ContainerStatus, RuntimeContainerStatus, 'kept' | 'superseded
     record(0, 'created'),
     'kept',
   ],
-])('C2, C3: %s: %o, %o, %s', (_, status, attempt, verdict) => {
+])('C2, C3: %s is $3', (_, status, attempt, verdict) => {
   for (const kind of ['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses']) {
     const { containers } = withoutSupersededAttempts({ [kind]: [status] }, { containers: [attempt] });
     expect(containers).toEqual(verdict === 'kept' ? [attempt] : []);
   }
 });
 
-test('attempts are all current without a status of the pod', () => {
+test('all attempts are kept if the API has no status of the pod', () => {
   const status = { containers: [record(0, 'created')] };
   expect(withoutSupersededAttempts(undefined, status)).toBe(status);
 });

@@ -885,7 +885,7 @@ describe('validatePod', () => {
       }),
     ).not.toEqual([]);
     expect(problems(makePod({}, { labels: { [`${long}/${long}!`]: `${long}!` } }))).not.toEqual([]);
-    // Tried against the pattern, this would exhaust the stack.
+    // If the pattern were tried on this key, matching would exhaust the stack.
     expect(problems(makePod({}, { labels: { [`${'a.'.repeat(4_000_000)}!/a`]: '' } }))).not.toEqual([]);
   });
 });

@@ -118,7 +118,9 @@ function body(observation: Observation): string | undefined {
   }
 }
 
-/** Only mounts of local volumes are part of the trace. */
+/**
+ * Returns the trace text of a mount of a local volume. Returns `undefined` for all other mounts, which are not traced.
+ */
 function mountText(source: string, target: string): string | undefined {
   return target.includes('local-volume') ? `${source} is mounted at ${target}` : undefined;
 }
@@ -133,7 +135,7 @@ function name({ podUid, name: container, attempt, id }: Life): string {
   return `${podUid}/${container} #${attempt} (${id.slice(0, 8)})`;
 }
 
-/** Returns the object of a request, for the trace. */
+/** Returns the part of a trace line that names the object of a runtime request: container, sandbox, pod or image. */
 function target(request: unknown): string {
   const { containerId, podSandboxId, config, timeout, image } = (request ?? {}) as {
     containerId?: string;

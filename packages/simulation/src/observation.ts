@@ -25,7 +25,7 @@ export type Happening =
   | { readonly kind: 'callHangs'; readonly forMs: number }
   | { readonly kind: 'kubeletStarted' }
   | { readonly kind: 'kubeletEnded'; readonly how: 'killed' | 'stopped' }
-  /** The kubelet could not use its state files, and is started again. */
+  /** The kubelet could not use its state files, and will be started again. */
   | { readonly kind: 'kubeletGaveUp'; readonly error: unknown }
   /** The kubelet's `run` ended without being stopped. */
   | { readonly kind: 'kubeletFailed'; readonly error: unknown }
@@ -37,7 +37,7 @@ export type Happening =
   | { readonly kind: 'containerSignalled'; readonly life: Life }
   | { readonly kind: 'containerEnded'; readonly life: Life }
   | { readonly kind: 'call'; readonly call: PortCall }
-  /** A probe reached its container and got this result. */
+  /** A probe reached its container, which gave this answer. */
   | { readonly kind: 'probed'; readonly probed: Probed }
   /** A `postStart` hook reached its container. */
   | { readonly kind: 'hookBegan'; readonly hook: BegunHook }
@@ -58,7 +58,7 @@ export type Happening =
       readonly isTerminal: boolean;
     }
   | { readonly kind: 'status'; readonly status: VersionedStatus }
-  /** Periodic sample: the kubelet's message about the runtime, and the pods it tracks. */
+  /** Periodic sample of the kubelet's state: its message about the runtime, and the pods that it tracks. */
   | {
       readonly kind: 'health';
       readonly runtime: string | undefined;
@@ -83,10 +83,10 @@ export type Happening =
   | { readonly kind: 'podCreated'; readonly pod: PodPlan }
   /**
    * A user's deletion of a pod takes effect immediately after this observation. `graceSeconds` is the grace period, if
-   * the user sets one.
+   * the user sets a grace period.
    */
   | { readonly kind: 'podDeleted'; readonly uid: string; readonly graceSeconds?: number }
-  /** A secret or config map now has this content. `undefined` means that it is deleted. */
+  /** A secret or config map now has this content. The version `undefined` means that the object is deleted. */
   | { readonly kind: 'objectChanged'; readonly object: ObjectPlan; readonly version: number | undefined }
   /** A pod now requests other resources. */
   | { readonly kind: 'podResized'; readonly uid: string; readonly cpu: CpuPlan }
@@ -95,8 +95,8 @@ export type Happening =
   /** The kubelet reported another state of memory, disk or PID pressure. */
   | { readonly kind: 'pressure'; readonly pressure: Readonly<Record<Scarce, boolean>> }
   /**
-   * The kubelet reports that it terminates a pod to free resources for the node (`of` names the resource) or for
-   * another pod.
+   * The kubelet reports that it terminates a pod to free resources. An eviction frees the resource `of` for the node, a
+   * preemption frees resources for another pod.
    */
   | {
       readonly kind: 'podEndedByNode';
@@ -114,7 +114,7 @@ export type Happening =
   | { readonly kind: 'bus'; readonly up: boolean }
   /** An inhibitor lock, which delays the shutdown, was taken or released. `held` is the new number of locks. */
   | { readonly kind: 'lock'; readonly how: LockEvent; readonly held: number }
-  /** The cgroup of a pod is about to be removed. `volumes` are the pod's volumes on disk. */
+  /** The cgroup of a pod is about to be removed. `volumes` lists the pod's volumes that still exist on disk. */
   | { readonly kind: 'groupRemoved'; readonly uid: string; readonly volumes: readonly string[] }
   /** The API server is reachable again, or requests no longer fail. */
   | { readonly kind: 'apiCured'; readonly what: 'away' | 'faults' | 'stale' }
@@ -122,7 +122,7 @@ export type Happening =
   | { readonly kind: 'mount'; readonly target: string; readonly source: string | undefined }
   /**
    * A step of a call of a CSI driver. `code` is the result, or the rule of the CSI specification that the call broke.
-   * `reported`: whether the API server's node has the volume in `volumesInUse`.
+   * `reported` states whether the node's `volumesInUse` in the API contains the volume.
    */
   | {
       readonly kind: 'csiCall';
@@ -133,20 +133,20 @@ export type Happening =
     }
   /** A controller has attached or detached a volume. */
   | { readonly kind: 'attachment'; readonly volume: string; readonly attached: boolean }
-  /** `volumesInUse` of the node has changed in the API. `undefined` if the node is not registered. */
+  /** `volumesInUse` of the node has changed in the API; `undefined` if the node is not registered. */
   | { readonly kind: 'volumesInUse'; readonly names: readonly string[] | undefined }
-  /** A step of a call of the DRA driver for one claim. `answered`: with success. */
+  /** A step of a call of the DRA driver for one claim. The phase `answered` means that the call succeeded. */
   | {
       readonly kind: 'claimCall';
       readonly claim: string;
       readonly call: DraFaultCall;
       readonly phase: 'began' | 'acted' | 'answered';
     }
-  /** The machine was off, and the next kubelet has other policies for CPUs and memory. */
+  /** The machine was off, and the next kubelet has other policies for CPUs and memory than the previous one. */
   | { readonly kind: 'policiesChanged' }
   /** The machine was off: nothing is mounted, staged or published any more. */
   | { readonly kind: 'poweredOff' }
-  /** Everything that can happen at this instant has happened. */
+  /** All events of the current instant have happened. */
   | { readonly kind: 'settled' }
   /** The quiet period is over. `look` is the final state. */
   | { readonly kind: 'end'; readonly look: LastLook };
@@ -166,7 +166,7 @@ export interface LastLook {
   readonly volumes?: VolumesLook | undefined;
 }
 
-/** CSI volumes as drivers, the machine and the API have them. */
+/** States of CSI volumes in the drivers, on the machine and in the API. */
 export interface VolumesLook {
   readonly staged: readonly CsiPlace[];
   readonly published: readonly CsiPlace[];

@@ -8,10 +8,10 @@ import { devicePath, FOREIGN_DIRECTORY, manifestOf, manifestOfAll } from './scen
 import { writeHostile } from './world/hostile-writer.ts';
 import { MANIFEST_DIRECTORY, type World } from './world/world.ts';
 
-/** Time after which a user tries again what a disk fault has prevented. */
+/** Time after which a user retries a change of a file that a disk fault has prevented. */
 const RETRY_MS = 1000;
 
-/** The objects on which actions are performed. */
+/** The parts of a simulation on which actions are performed. */
 export interface Stage {
   readonly world: World;
   readonly node: SimulatedNode;
@@ -79,7 +79,7 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
     }
     case 'restartKubelet':
       node.stop();
-      // Like a service manager, kills the kubelet if it has not exited by then.
+      // Kills the kubelet, like a service manager, if the kubelet still runs when it is due to be started again.
       clock.setTimer(action.downMs, () => {
         node.kill('cancelled');
         node.start();
@@ -197,7 +197,10 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
   }
 }
 
-/** Powers the machine off. Its next kubelet has the next policies, and no state files of the previous policies. */
+/**
+ * Powers the machine off. The next kubelet of the machine has the next policies, and no state files of the previous
+ * policies.
+ */
 async function changePolicies(stage: Stage, downMs: number): Promise<void> {
   const { world, tell } = stage;
   if (world.off) return;

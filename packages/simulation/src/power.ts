@@ -8,12 +8,12 @@ interface Stage {
   readonly tell: (happening: Happening) => void;
 }
 
-/** Time from the last released inhibitor lock to power-off. */
+/** Time from the release of the last inhibitor lock to power-off. */
 const GOES_DOWN_MS = 200;
 
 /**
  * Starts a shutdown. Without `downMs`, the shutdown is cancelled after `forMs`. With `downMs`, the machine powers off
- * when no lock delays it any more, or after `forMs`, and is off for `downMs`.
+ * for `downMs` when no lock delays the shutdown any more, at the latest after `forMs`.
  */
 export function shutDown(stage: Stage, { forMs, downMs }: { readonly forMs: number; readonly downMs?: number }): void {
   const { world } = stage;
@@ -30,7 +30,7 @@ export function shutDown(stage: Stage, { forMs, downMs }: { readonly forMs: numb
   clock.setTimer(forMs, downMs === undefined ? () => ifStill(() => login.cancel()) : goDown);
 }
 
-/** Powers off the machine: all processes and all kernel state are lost, and the disk stays. */
+/** Powers off the machine: all processes and all kernel state are lost, and only the disk keeps its content. */
 export function powerFails(stage: Stage, downMs: number): void {
   const { world, node, tell } = stage;
   const { runtime, ledger, mounter, cgroups, login, clock, csi, dra, loops } = world;

@@ -4,7 +4,7 @@ import type { SimulationResult } from './simulate.ts';
 
 /** Accumulated results of many runs. */
 export class Totals {
-  /** Number of runs. */
+  /** Number of seeds that were run. */
   seeds = 0;
   /** Number of runs that broke an invariant. */
   failed = 0;

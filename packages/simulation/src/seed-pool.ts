@@ -3,13 +3,13 @@ import type { SeedListener, SeedOptions, SeedReport } from './seed-run.ts';
 import type { WorkerMessage } from './seed-worker.ts';
 
 /**
- * Each seed creates a world and discards it afterwards. A large young generation means that little of this memory is
- * ever copied.
+ * Each seed creates a world and discards it afterwards. With a large young generation, V8's garbage collector copies
+ * little of this memory.
  */
 const YOUNG_GENERATION_MB = 64;
 
 /**
- * Runs seeds in worker threads. Each worker takes the next seed that no other worker has taken.
+ * Runs seeds in worker threads. Each worker runs the next seed that no other worker has started.
  * @throws the error that a run threw, with its seed
  */
 export async function runInWorkers(

@@ -17,11 +17,11 @@ export interface SeedOptions {
   readonly volumes: boolean;
   /** Whether containers of every node get CPUs, memory and claimed devices for themselves. */
   readonly resources: boolean;
-  /** Whether to search for the shortest trace of a failure, which takes up to 300 runs. */
+  /** Whether to search for the shortest trace of a failure, which needs up to 300 runs. */
   readonly shrink: boolean;
 }
 
-/** Result of a seed. It can be sent between threads. */
+/** Result of the run of a seed. The result can be sent between threads. */
 export interface SeedReport extends Pick<SimulationResult, 'faults' | 'checks' | 'elapsedMs' | 'violation'> {
   readonly seed: number;
   /** Lines to print if the seed failed. */
@@ -30,7 +30,7 @@ export interface SeedReport extends Pick<SimulationResult, 'faults' | 'checks' |
 
 /** Receives progress while seeds run. */
 export interface SeedListener {
-  /** Called when a seed has failed. Its report follows when the shortest trace has been found. */
+  /** Called when a seed has failed. The report of the seed follows when the shortest trace has been found. */
   readonly onFailure: (line: string) => void;
   readonly onObservation?: (text: string) => void;
 }

@@ -33,14 +33,17 @@ export async function shrink(failed: SimulationResult, options: ShrinkOptions = 
     best = { scenario, violation: result.violation, runs };
     return true;
   };
-  // Actions after the violation cannot have caused it, unless the violation was only detected at the end.
+  // Actions after the violation cannot have caused it, unless the violation was only detected at the end of the run.
   await stillFails(best.scenario.actions.filter(({ atMs }) => atMs <= violation.atMs));
   for (let size = Math.ceil(best.scenario.actions.length / 2); size >= 1 && runs < maxRuns; ) {
     if (!(await leaveOutOne(size))) size = size === 1 ? 0 : Math.floor(size / 2);
   }
   return { ...best, runs };
 
-  /** Removes the first part of this size that is not needed. */
+  /**
+   * Removes the first part with `size` actions that is not needed for the violation. Returns false if every part is
+   * needed.
+   */
   async function leaveOutOne(size: number): Promise<boolean> {
     const { actions } = best.scenario;
     for (let from = 0; from < actions.length && runs < maxRuns; from += size) {

@@ -25,7 +25,7 @@ import { World } from './world/world.ts';
 export interface Violation {
   readonly invariant: InvariantId;
   readonly message: string;
-  /** Milliseconds of virtual time since the start. */
+  /** Virtual time of the violation since the start of the run, in milliseconds. */
   readonly atMs: number;
   /** The last trace lines before the violation, newest last. */
   readonly history: readonly string[];
@@ -39,7 +39,7 @@ export interface SimulationResult {
   readonly faults: ReadonlyMap<string, number>;
   /** Number of judgements by invariant. */
   readonly checks: ReadonlyMap<InvariantId, number>;
-  /** Hash of the whole trace. It is the same for the same scenario. */
+  /** Hash of the whole trace, which is always the same for a scenario. */
   readonly traceHash: string;
   /** Virtual time of the run. */
   readonly elapsedMs: number;
@@ -65,8 +65,8 @@ interface OneWatch {
 
 const HISTORY = 60;
 /**
- * Limit of timers that fire in a run. It exceeds what the longest runs need: about 17 timers per second for an hour
- * without an API server.
+ * Limit of timers that fire in a run. The limit exceeds what the longest runs need: about 17 timers per second for an
+ * hour without an API server.
  */
 const MAX_STEPS = 100_000;
 /** Additional limit for each second of virtual time, because some outages last an hour and probes continue. */
@@ -90,7 +90,9 @@ class Run {
   readonly #node: SimulatedNode;
   readonly #facts: Facts;
   readonly #watches: readonly OneWatch[];
-  /** The invariants that check observations of a kind. Most observations are calls that no invariant checks. */
+  /**
+   * The invariants by the kind of observation that they check. Most observations are calls that no invariant checks.
+   */
   readonly #watchesOf = new Map<Observation['kind'], OneWatch[]>();
   readonly #hash = new TraceHash();
   readonly #history: string[] = [];
@@ -100,7 +102,9 @@ class Run {
   #quietLooks = 0;
   /** The last known `volumesInUse` of the API's node. */
   #inUse: readonly string[] | undefined;
-  /** Time at which the last hanging runtime call ends that was injected before the faults ended. */
+  /**
+   * Time at which the last hanging runtime call ends, among the calls that a fault made hang before the faults ended.
+   */
   #hangUntilMs = 0;
   #steps = 0;
   #stepsNow = 0;
@@ -180,7 +184,7 @@ class Run {
       if (!lookDue) continue;
       lookDue = false;
       await this.#health();
-      // After the faults have ended, the run ends early once the state has been as desired for some time.
+      // After the faults have ended, the run ends early once the state has equaled the desired state for some time.
       if (this.#facts.faultsEnded) over = await this.#isQuiet();
     }
     if (this.#violation === undefined) this.#tell({ kind: 'end', look: await this.#look() });
@@ -208,7 +212,10 @@ class Run {
     this.#tell({ kind: 'settled' });
   }
 
-  /** K4: limits the number of timers per instant and per run; otherwise the kubelet is in an endless loop. */
+  /**
+   * K4: counts a timer, and reports a violation if too many timers fire in an instant or in a run, as in an endless
+   * loop.
+   */
   #countStep(): void {
     const nowMs = this.#world.clock.monotonic();
     this.#stepsNow = nowMs === this.#lastStepMs ? this.#stepsNow + 1 : 0;
@@ -289,7 +296,7 @@ class Run {
     return {
       ...truth,
       groups: this.#world.cgroups?.podUids ?? [],
-      // Lazy, because few observers use the paths and there may be thousands.
+      // The paths are read lazily, because few observers use them and there may be thousands of paths.
       get paths() {
         paths ??= fs.paths();
         return paths;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 const BATCH_LENGTH = 1 << 14;
 
-/** Hash of all lines of a trace. The lines are many and short, so they are hashed in batches. */
+/** Computes the hash of all lines of a trace. The lines are many and short, so they are hashed in batches. */
 export class TraceHash {
   readonly #hash = createHash('sha1');
   #batch = '';

@@ -47,7 +47,7 @@ function calling(
   };
 }
 
-/** Returns a response with the same result for each claim. */
+/** Returns a response of the driver that has the same result for each claim. */
 function answer({ claims }: Request, result: object): object {
   return { claims: Object.fromEntries(claims.map(({ uid }) => [uid, result])) };
 }
@@ -57,7 +57,7 @@ const prepared = {
   devices: [{ requestNames: [], poolName: 'node', deviceName: 'r0', cdiDeviceIds: ['example.com/device=r0'] }],
 };
 
-/** No sandbox is created while the driver has not answered. */
+/** Delays the creation of sandboxes while a call of the driver is in progress. */
 function stalling(): Decorations {
   let asked: Promise<unknown> = Promise.resolve();
   return {

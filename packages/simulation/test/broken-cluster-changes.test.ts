@@ -7,7 +7,7 @@ const pod: PodPlan = { ...healthy, name: 'a1', uid: 'a1-u' };
 const secret = { kind: 'secret', name: 's1' } as const;
 const withSecret: PodPlan = { ...pod, objects: [{ ...secret, optional: false }] };
 
-/** A pod of the API and a static pod, then a new cluster without them. */
+/** A pod of the API and a static pod, followed by the loss of the API server's store. */
 const wiped: Scenario = {
   ...cluster,
   actions: [
@@ -45,7 +45,7 @@ function requests(change: (inner: ApiRequester) => ApiRequester): () => Decorati
   return () => ({ api: change });
 }
 
-/** For each matching path, only the first request takes effect. */
+/** Lets only the first request for each matching path take effect. */
 function onlyOnce(isMeant: (method: string, path: string) => boolean): () => Decorations {
   const seen = new Set<string>();
   return requests((inner) => (request, signal) => {
@@ -56,7 +56,7 @@ function onlyOnce(isMeant: (method: string, path: string) => boolean): () => Dec
   });
 }
 
-/** Watches without MODIFIED events. */
+/** Removes the MODIFIED events from matching watches. */
 function deafToChanges(isMeant: (path: string) => boolean): () => Decorations {
   return requests((inner) => async (request, signal) => {
     const response = await inner(request, signal);
@@ -68,7 +68,7 @@ async function* without(text: string, body: AsyncIterable<Uint8Array>): AsyncGen
   for await (const chunk of body) if (!Buffer.from(chunk).toString().includes(text)) yield chunk;
 }
 
-/** Pods are listed only at the start and after the registration of the node. */
+/** Lets the kubelet list pods only twice: at its start and after the registration of the node. */
 function listedOnlyAtTheStart(): Decorations {
   let lists = 0;
   return {

@@ -77,7 +77,7 @@ function requests(change: (inner: ApiRequester) => ApiRequester): Decorations {
 
 const isStatus = (path: string): boolean => path.endsWith('/status') && path.includes('/pods/');
 
-/** A streamed list without pods, which ends when the client leaves. */
+/** Yields a streamed list without pods, and ends when the client leaves. */
 async function* noPods(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
   const metadata = { resourceVersion: '1', annotations: { 'k8s.io/initial-events-end': 'true' } };
   const event = { type: 'BOOKMARK', object: { kind: 'Pod', apiVersion: 'v1', metadata } };
@@ -105,7 +105,7 @@ function conditions(change: (conditions: readonly Condition[]) => readonly Condi
   });
 }
 
-/** The kubelet with this number reports the pod as not ready after it has started to work. */
+/** Reports the pod as not ready once, while the kubelet process with this number is at work. */
 function unready(number: number): Decorations {
   let kubelets = 0;
   return requests((inner) => {
@@ -120,7 +120,7 @@ function unready(number: number): Decorations {
   });
 }
 
-/** Each violation, and the invariant that must detect it. */
+/** Each change that breaks an invariant, with the invariant that must detect the violation. */
 const BROKEN: readonly (readonly [InvariantId, string, Scenario, Decorations])[] = [
   [
     'S2',

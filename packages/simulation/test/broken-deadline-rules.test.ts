@@ -7,7 +7,7 @@ const overdue: Scenario = {
   ...quietNode,
   actions: [{ atMs: 100, do: 'writeManifest', file: 'p1.yaml', pod }],
 };
-/** Like `overdue`, but after a fault: a container was killed. */
+/** Scenario like `overdue`, but after a fault: a container was killed. */
 const overdueLater: Scenario = {
   ...overdue,
   actions: [...overdue.actions, { atMs: 5000, do: 'killContainer', nth: 0, exitCode: 1, oomKilled: false }],

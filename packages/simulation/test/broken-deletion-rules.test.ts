@@ -21,8 +21,8 @@ const succeeded: Scenario = {
 };
 
 /**
- * A pod is deleted with these grace periods, one deletion after another. `undefined` stands for the grace period of the
- * spec.
+ * Returns a scenario in which a pod is deleted once with each of these grace periods. `undefined` stands for the grace
+ * period of the spec.
  */
 const hurried = (...graces: readonly (number | undefined)[]): Scenario => ({
   ...cluster,

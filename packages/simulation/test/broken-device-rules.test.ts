@@ -41,7 +41,7 @@ const hanging = scenario(
   70_000,
 );
 
-/** The kubelet does not find its checkpoint of device allocations. */
+/** Hides the checkpoint of device allocations from the kubelet. */
 function forgetful(): Decorations {
   const open: FileSystem['open'] = async (path) => {
     throw Object.assign(new Error(`ENOENT: no such file, open '${path}'`), { code: 'ENOENT' });
@@ -78,7 +78,7 @@ function allocating(change: (allocate: () => Promise<object>) => Promise<object>
   };
 }
 
-/** No sandbox is created while a plugin call is in progress. */
+/** Delays the creation of sandboxes while a call of a plugin is in progress. */
 function stalling(): Decorations {
   let asked: Promise<unknown> = Promise.resolve();
   return {

@@ -28,7 +28,7 @@ function deleted(container: ContainerPlan, isKilled: boolean): Scenario {
   };
 }
 
-/** From the tenth probe on, probes succeed without reaching the container. */
+/** Makes probes succeed without reaching the container, from the tenth probe on. */
 function unasked(): Decorations {
   let count = 0;
   return {
@@ -44,7 +44,7 @@ const deaf: () => Decorations = () => ({
   },
 });
 
-/** Stopping a sandbox takes a long time, although its containers have exited. */
+/** Makes stopping a sandbox take a long time, although its containers have exited. */
 const lingering: () => Decorations = () => ({
   cri: (cri, { clock }) =>
     changed(cri, {

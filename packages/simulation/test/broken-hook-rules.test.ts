@@ -33,7 +33,7 @@ const inCluster: Scenario = {
 
 const NOTHING = new Uint8Array();
 
-/** The kubelet gets the result of a command immediately, while the command is still running. */
+/** Gives the kubelet the result of a command immediately, while the command is still running. */
 function hasty(exitCode = 0): Decorations {
   return {
     cri: (cri) =>
@@ -74,7 +74,7 @@ const exitsInHook = scenario(
   }),
 );
 
-/** The runtime reports a container as running for a moment after its exit. */
+/** Makes the runtime report a container as running for a moment after its exit. */
 function lateToSeeExits(): Decorations {
   return {
     cri: (cri, { clock }) =>

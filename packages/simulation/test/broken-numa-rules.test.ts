@@ -36,7 +36,7 @@ const kill = { do: 'killKubelet', afterCalls: 0, effect: 'before', inFlight: 'ca
 const gone = (name: string, atMs: number) => ({ atMs, do: 'apiDelete', name, uid: `${name}-u`, force: false }) as const;
 
 const onePod = scenario([{ atMs: 100, do: 'apiCreate', pod: pod('a1', 2) }]);
-/** The second pod comes after a restart of the kubelet. */
+/** Two pods, the second of which is added after a restart of the kubelet. */
 const twoPods = scenario([
   { atMs: 100, do: 'apiCreate', pod: pod('a1', 2) },
   { atMs: 8000, ...kill },

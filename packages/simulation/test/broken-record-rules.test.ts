@@ -31,7 +31,7 @@ function losesNotes(): Decorations {
   };
 }
 
-/** The kubelet's syncs see a changed runtime status of the pod. */
+/** Changes the runtime status of the pod that the kubelet's syncs get. */
 function seeing(change: (status: RuntimePodStatus) => RuntimePodStatus): Decorations {
   return steps((inner) => ({
     syncPod: (type, pod, mirror, status, signal) => inner.syncPod(type, pod, mirror, change(status), signal),
@@ -68,7 +68,7 @@ const slowEnd = scenario(
   [{ atMs: 60_000, do: 'removeManifest', file: 'p1.yaml' }],
 );
 
-/** One container of a pod of the API ends for good, and its record is removed while no kubelet runs. */
+/** One container of a pod of the API exits and is not restarted, and its record is removed while no kubelet runs. */
 const endedForGood: Scenario = {
   ...quietNode,
   node: { ...quietNode.node, cluster: true },
@@ -113,12 +113,15 @@ const endsWell = scenario({
   ],
 });
 
-/** A restarted kubelet has read the records of init containers, which are then removed. The clock was set back before. */
+/**
+ * A trace in which a restarted kubelet has read the records of init containers, which are then removed. In the trace,
+ * the clock was set back before the removal.
+ */
 const { scenario: readBeforeRemoval } = JSON.parse(
   readFileSync(new URL('./once-broken/c3-99003687.json', import.meta.url), 'utf8'),
 ) as { readonly scenario: Scenario };
 
-/** The API loses what it shows of some containers of the pod when the second kubelet starts. */
+/** Removes the statuses of some containers of the pod from the API when the second kubelet starts. */
 function losesStatuses(list: 'containerStatuses' | 'ephemeralContainerStatuses' = 'containerStatuses'): Decorations {
   let kubelets = 0;
   return {
@@ -146,7 +149,7 @@ const initCompletes = scenario({
   ],
 });
 
-/** The kubelet does not find the record of the exited init container. */
+/** Hides the record of the exited init container from the kubelet. */
 function overlooksExit(): Decorations {
   return seeing((status) => ({
     ...status,

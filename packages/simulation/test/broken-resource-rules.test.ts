@@ -34,7 +34,7 @@ const shortForLong: Scenario = {
   ],
 };
 
-/** Like `shortForLong`, with stats that can be 15 s old. */
+/** Scenario like `shortForLong`, with stats that can be 15 s old. */
 const seldomMeasured: Scenario = {
   ...shortForLong,
   node: { ...node, resources: { cpuCount: 2, pressureTransitionMs: 60_000, figuresEveryMs: 15_000 } },
@@ -144,7 +144,7 @@ const SHORT: Told = { availableBytes: 1, workingSetBytes: 2 ** 34 };
 const ENOUGH: Told = { availableBytes: 2 ** 32, workingSetBytes: 2 ** 32 };
 const isShort = ({ availableBytes = 0 }: Told): boolean => availableBytes < 2 ** 30;
 
-/** The kubelet receives stats with memory pressure once, and later stats without it. */
+/** Gives the kubelet stats with memory pressure once, and all later stats without memory pressure. */
 function forgetful(): Decorations {
   let isTold = false;
   return told((memory) => {
@@ -155,7 +155,7 @@ function forgetful(): Decorations {
   });
 }
 
-/** Stats always have a new timestamp, regardless of the time of measurement. */
+/** Gives all stats a new timestamp, regardless of the time of measurement. */
 function alwaysNew(): Decorations {
   let nowMs = 0;
   return told(({ time }) => {
@@ -184,7 +184,9 @@ function groups(change: (inner: CgroupManager) => Partial<CgroupManager>): Decor
   };
 }
 
-/** Removes the cgroup of an API pod at the given operation, regardless of what else exists of the pod. */
+/**
+ * Removes the cgroup of an API pod at the given operation of its pod worker, regardless of what else exists of the pod.
+ */
 function removedEarly(at: 'syncPod' | 'syncTerminatingPod' | 'syncTerminatedPod', again = false): Decorations {
   let cgroups: CgroupManager | undefined;
   const remove = async (uid: string): Promise<void> => {
@@ -230,7 +232,7 @@ async function* replaced(what: RegExp, by: string, body: AsyncIterable<Uint8Arra
   for await (const chunk of body) yield Buffer.from(Buffer.from(chunk).toString().replace(what, by));
 }
 
-/** The kubelet does not find its file of allocated resources. */
+/** Hides the file of allocated resources from the kubelet. */
 function forgottenGrants(): Decorations {
   return {
     files: (fs) =>

@@ -74,7 +74,7 @@ function rules(change: (rules: Rules) => Rules): Decorations {
 
 type Rules = NonNullable<Pod['spec']['containers'][number]['restartPolicyRules']>;
 
-/** The sync that must restart all containers sees only the main containers. */
+/** Hides the init containers from the sync that must restart all containers. */
 function mainOnes(): Decorations {
   return steps((inner) => ({
     syncPod: (type, pod, mirror, status, signal) => {

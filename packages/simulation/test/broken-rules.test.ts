@@ -44,7 +44,7 @@ const slowPull: Scenario = {
   ],
 };
 
-/** One healthy pod that is added and removed. */
+/** A healthy pod that is added and removed. */
 const comeAndGo: Scenario = {
   ...quietNode,
   actions: [
@@ -58,7 +58,7 @@ const comeAndGo: Scenario = {
   ],
 };
 
-/** For each invariant, a change of the node that breaks it. */
+/** Changes of the node, each of which breaks one invariant. */
 seenBroken([
   [
     'P1',

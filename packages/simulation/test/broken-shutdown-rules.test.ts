@@ -86,7 +86,7 @@ function changedLock(change: (lock: Lock) => Partial<Lock>): () => Decorations {
   }));
 }
 
-/** The lock is released as soon as the kubelet receives the announcement. */
+/** Releases the lock as soon as the kubelet receives the announcement of a shutdown. */
 function hasty(): Decorations {
   const locks: Lock[] = [];
   return {
@@ -120,7 +120,7 @@ async function* onlyCancellations({ shutdowns }: Session): AsyncGenerator<boolea
   for await (const isShuttingDown of shutdowns) if (!isShuttingDown) yield false;
 }
 
-/** The node's status does not give the reason why the node is not ready. */
+/** Replaces the reason why the node is not ready in the node's status by a wrong reason. */
 function silent(): Decorations {
   return {
     api: (request) => (what, signal) => {
@@ -242,7 +242,7 @@ test('N9: pods end by priority, a stuck pod is killed when the time of its group
     '30 s: stuck ended',
     '31 s: high ended',
     '31 s: inhibitor lock released: 0 held',
-    // Static pods are started again after the machine has restarted.
+    // The machine has restarted, and with it the static pods.
     '36 s: inhibitor lock taken: 1 held',
     '37 s: high started',
     '37 s: low started',

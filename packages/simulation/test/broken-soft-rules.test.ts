@@ -25,7 +25,7 @@ function lowFor(forMs: number, soft: SoftThresholdsPlan, ...more: readonly Actio
 const slow: SoftThresholdsPlan = { graceSeconds: 25, maxPodGraceSeconds: 10 };
 const quick: SoftThresholdsPlan = { graceSeconds: 2, maxPodGraceSeconds: 10 };
 
-/** The kubelet has other soft thresholds than the node's plan. */
+/** Gives the kubelet other soft thresholds than the node's plan has. */
 function set(change: (soft: SoftThresholdsPlan) => SoftThresholdsPlan | undefined): () => Decorations {
   return () => ({ resources: { changeSoft: (soft) => soft && change(soft) } });
 }

@@ -1,7 +1,7 @@
 import type { Decorations, Scenario } from '../src/index.ts';
 import { changed, changedFiles, healthy, quietNode, seenBroken, twoContainers } from './mutants.ts';
 
-/** From a given time on, the hashes of container specs appear to have changed. */
+/** Makes the hashes of container specs appear changed while `when` returns true. */
 function forgedHashes(when: (kubelet: number, wasDown: boolean) => boolean): Decorations {
   let kubelets = 0;
   return {

@@ -44,7 +44,7 @@ const publishUnsure = scenario([
 type Unary = ReturnType<GrpcTransport['client']>['unary'];
 type Call = (request: object) => Promise<object>;
 
-/** An empty response, which the client of a driver decodes itself. */
+/** Returns an empty response, which the client of a driver decodes itself. */
 const empty = (): object => ({});
 
 /** Changes the calls of drivers. */
@@ -69,7 +69,7 @@ function calling(change: (name: string, request: Record<string, unknown>, call: 
   };
 }
 
-/** Each status of the node from the second kubelet says that no volume is in use. */
+/** Clears `volumesInUse` in each status of the node that a later kubelet than the first sends. */
 function forgetful(): Decorations {
   let kubelets = 0;
   return {
@@ -90,7 +90,7 @@ function forgetful(): Decorations {
   };
 }
 
-/** No sandbox is created while a driver has not answered. */
+/** Delays the creation of sandboxes while a call of a driver is in progress. */
 function stalling(): Decorations {
   let asked: Promise<unknown> = Promise.resolve();
   return {
@@ -196,7 +196,7 @@ seenBroken([
   ],
 ]);
 
-test('V7: a volume of one pod is handed over to the next pod when the first is gone', async () => {
+test('V7: a ReadWriteOncePod volume is published to the next pod when the first pod is gone', async () => {
   const seen: string[] = [];
   const result = await simulate(handedOver, { onObservation: (text) => seen.push(text) });
   expect(result.violation).toBeUndefined();
@@ -223,6 +223,9 @@ test.each([
   [call('publish', '/p1'), call('publish', '/p2'), false],
   [call('stage', '/s', 'v1'), call('stage', '/s'), false],
   [{ ...call('stage', '/s'), driver: 'other' }, call('stage', '/s'), false],
-])('V2: whether the CSI call %o conflicts with the call %o in progress: %s', (next, running, expected) => {
-  expect(conflicting(next, [running]) !== undefined).toBe(expected);
-});
+])(
+  'V2: a conflict between the new CSI call %o and the call %o in progress is detected: %s',
+  (next, running, expected) => {
+    expect(conflicting(next, [running]) !== undefined).toBe(expected);
+  },
+);

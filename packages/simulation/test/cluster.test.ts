@@ -13,7 +13,7 @@ const BATCH = 50;
 const totals = new Totals();
 for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
   const last = from + BATCH - 1;
-  test(`S, F3, K3, N6, W4 and all others: seeds ${from} to ${last} break no invariant in a cluster`, async () => {
+  test(`S, F3, K3, N6, W4 and all others: the simulated seeds ${from} to ${last} break no invariant in a cluster`, async () => {
     for (let seed = from; seed <= last; seed++) {
       const result = await simulate(generateScenario(seed, { events: EVENTS, cluster: true }));
       totals.add(result);
@@ -22,7 +22,7 @@ for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
   }, 120_000);
 }
 
-test('the seeds inject every kind of API server fault and judge the cluster invariants', () => {
+test('the simulated seeds inject every kind of API server fault and judge the cluster invariants', () => {
   for (const kind of ['status', 'delay', 'hang', 'reset', 'answerLost', 'watch', 'stale']) {
     expect(totals.faults.get(`api ${kind}`), kind).toBeGreaterThan(5);
   }

@@ -21,7 +21,7 @@ export function changed(cri: Cri, calls: Partial<Cri>): Cri {
   });
 }
 
-/** The runtime creates no sandbox while calls of one RPC are in progress. */
+/** Delays the creation of sandboxes while calls of one RPC are in progress. */
 export function noSandboxDuring(rpc: 'pullImage' | 'execSync'): Decorations {
   return {
     cri: (cri) => {
@@ -80,8 +80,8 @@ export const quietNode: Omit<Scenario, 'actions'> = {
 };
 
 /**
- * An invariant, a change that breaks it, and the scenario in which the violation must be detected. Default: one of the
- * first seeds.
+ * An invariant, a change that breaks it, and the scenario in which the violation must be detected. Default: the
+ * scenario of one of the first seeds.
  */
 export type Mutant = readonly [id: InvariantId, how: string, decorations: () => Decorations, scenario?: Scenario];
 

@@ -3,19 +3,19 @@ import { expect, test } from 'vitest';
 import { type Scenario, simulate } from '../src/index.ts';
 
 interface OnceBroken {
-  /** The behaviour that must hold. */
+  /** The behaviour of the kubelet that must hold. */
   readonly title: string;
   /** The message of the former violation. */
   readonly message: string;
-  /** The shortest trace that showed it. */
+  /** The shortest trace that showed the former violation. */
   readonly scenario: Scenario;
 }
 
 const directory = new URL('./once-broken/', import.meta.url);
 
 /**
- * The shortest traces of seeds that once failed. They are stored as data, because the scenario of a seed changes with
- * the code.
+ * Runs the shortest traces of seeds that once failed. The traces are stored as data, because the scenario of a seed
+ * changes with the code.
  */
 test.each(
   readdirSync(directory).map((file): [string, Scenario] => {
@@ -23,7 +23,7 @@ test.each(
     return [title, scenario];
   }),
 )(
-  '%s',
+  '%s, in a trace that once failed',
   async (_title, scenario) => {
     const result = await simulate(scenario);
     expect(result.violation).toBeUndefined();

@@ -13,7 +13,7 @@ const BATCH = 15;
 const totals = new Totals();
 for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
   const last = from + BATCH - 1;
-  test(`N11, N12 and all others: seeds ${from} to ${last} break no invariant on a node with exclusive resources`, async () => {
+  test(`N11, N12 and all others: the simulated seeds ${from} to ${last} break no invariant on a node with exclusive resources`, async () => {
     for (let seed = from; seed <= last; seed++) {
       const result = await simulate(generateScenario(seed, { events: EVENTS, resources: true }));
       totals.add(result);
@@ -22,7 +22,7 @@ for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
   }, 240_000);
 }
 
-test('the seeds inject every kind of fault of resources and judge their invariants', () => {
+test('the simulated seeds inject every kind of resource fault and judge the resource invariants', () => {
   for (const kind of ['changePolicies', 'apiResizeWhole', 'draFault', 'restartDra', 'killKubelet']) {
     expect(totals.faults.get(kind), kind).toBeGreaterThan(5);
   }

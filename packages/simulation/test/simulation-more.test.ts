@@ -9,7 +9,7 @@ const BATCH = 100;
 
 for (let from = FIRST; from <= LAST; from += BATCH) {
   const last = from + BATCH - 1;
-  test(`P, C, F, S, K: seeds ${from} to ${last} break no invariant`, async () => {
+  test(`P, C, F, S, K: the simulated seeds ${from} to ${last} break no invariant`, async () => {
     for (let seed = from; seed <= last; seed++) {
       const result = await simulate(generateScenario(seed, { events: EVENTS }));
       if (result.violation !== undefined) expect.fail(failureLines(seed, await shrink(result)).join('\n'));

@@ -12,7 +12,7 @@ const BATCH = 100;
 const totals = new Totals();
 for (let from = 1; from <= SEEDS; from += BATCH) {
   const last = from + BATCH - 1;
-  test(`P, C, F, S, K: seeds ${from} to ${last} break no invariant`, async () => {
+  test(`P, C, F, S, K: the simulated seeds ${from} to ${last} break no invariant`, async () => {
     for (let seed = from; seed <= last; seed++) {
       const result = await simulate(generateScenario(seed, { events: EVENTS }));
       totals.add(result);
@@ -21,22 +21,22 @@ for (let from = 1; from <= SEEDS; from += BATCH) {
   }, 120_000);
 }
 
-test('the seeds inject every kind of fault and judge all but the rarest invariants', () => {
+test('the simulated seeds inject every kind of fault and judge all but the rarest invariants', () => {
   const kinds = ['delay', 'error', 'hang', 'lateSuccess', 'answerLost'].map((kind) => `rpc ${kind}`);
   const others = ['killKubelet', 'crashRuntime', 'fileFault', 'event drop', 'jumpClock', 'killSandbox'];
   const ofDevices = ['deviceIll', 'restartPlugin', 'pluginFault'];
   for (const kind of [...kinds, ...others, ...ofDevices]) expect(totals.faults.get(kind), kind).toBeGreaterThan(10);
   const rare = ['F2', 'K2', 'K4', 'C7', 'F1'];
-  // These invariants are judged only for a node in a cluster, in `cluster.test.ts`.
+  // The invariants of a node in a cluster are judged only in `cluster.test.ts`.
   const inCluster = ['S4', 'S5', 'S6', 'S7', 'S8', 'F3', 'K3', 'N6', 'W4'];
-  // These are judged only with CSI volumes and exclusive resources, in `volumes.test.ts` and `resources.test.ts`.
+  // The invariants of CSI volumes and exclusive resources are judged only in `volumes.test.ts` and `resources.test.ts`.
   const withVolumes = ['V1', 'V2', 'V3', 'V4', 'V5', 'V6', 'V7'];
   const withResources = ['N11', 'N12'];
   const elsewhere = [...rare, ...inCluster, ...withVolumes, ...withResources];
   for (const [id, checks] of totals.checks) if (!elsewhere.includes(id)) expect(checks, id).toBeGreaterThan(0);
 });
 
-test('the same seed gives the same trace, and another seed gives another one', async () => {
+test('the same seed gives the same trace, and another seed gives another trace', async () => {
   const first = await simulate(generateScenario(7));
   const second = await simulate(generateScenario(7));
   const other = await simulate(generateScenario(8));

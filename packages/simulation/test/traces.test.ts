@@ -24,7 +24,7 @@ function trace(actions: readonly Action[]): Scenario {
   };
 }
 
-/** Correct behaviour of the kubelet that an invariant once reported as a violation. */
+/** Cases of correct behaviour of the kubelet that an invariant once reported as a violation. */
 test.each<[what: string, scenario: Scenario, lives: number]>([
   [
     'C6: a pod that was removed during the start of its container and added again is terminated before it is restarted',
@@ -61,7 +61,7 @@ test.each<[what: string, scenario: Scenario, lives: number]>([
     ]),
     restartPolicy === 'Never' ? 2 : 1,
   ]),
-])('%s', async (_name, scenario, lives) => {
+])('%s, and no invariant reports a violation', async (_name, scenario, lives) => {
   const seen: string[] = [];
   const result = await simulate(scenario, { onObservation: (text) => seen.push(text) });
   expect(result.violation).toBeUndefined();

@@ -13,7 +13,7 @@ const BATCH = 15;
 const totals = new Totals();
 for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
   const last = from + BATCH - 1;
-  test(`V1 to V7 and all others: seeds ${from} to ${last} break no invariant on a node with CSI volumes`, async () => {
+  test(`V1 to V7 and all others: the simulated seeds ${from} to ${last} break no invariant on a node with CSI volumes`, async () => {
     for (let seed = from; seed <= last; seed++) {
       const result = await simulate(generateScenario(seed, { events: EVENTS, volumes: true }));
       totals.add(result);
@@ -22,7 +22,7 @@ for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {
   }, 240_000);
 }
 
-test('the seeds inject every kind of volume fault and judge the volume invariants', () => {
+test('the simulated seeds inject every kind of volume fault and judge the volume invariants', () => {
   for (const kind of ['csiFault', 'restartCsi', 'attacherAway', 'expandVolume', 'powerFailure', 'killKubelet']) {
     expect(totals.faults.get(kind), kind).toBeGreaterThan(5);
   }

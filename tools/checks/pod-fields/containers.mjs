@@ -149,7 +149,7 @@ export const containers = {
       t.hooks,
       'an httpGet hook sends the request to the pod’s first IP and the named port, and accepts any response',
     ]),
-    works('sleep', [t.hooks, 'a sleep hook waits for its seconds']),
+    works('sleep', [t.hooks, 'a sleep hook waits for the configured seconds']),
     refused('tcpSocket', 'invalid handler', 'the field is deprecated, and such a hook fails in upstream too', [
       t.hooks,
       'the hook %j cannot be run, as in upstream',

@@ -74,7 +74,7 @@ export const pod = {
     others('preemptionPolicy', 'the scheduler: a kubelet preempts only for critical pods'),
     works(
       'priority',
-      [t.facts, 'whether a pod is critical is %s for %s'],
+      [t.facts, 'a pod with $1 is critical: $0'],
       [t.preemption, 'preempts pods for a critical pod and sets the phase of the victims to Failed with a message'],
     ),
     others('priorityClassName', 'the API server, which sets `priority` from it'),

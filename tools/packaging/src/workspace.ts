@@ -7,7 +7,7 @@ export interface Manifest {
   readonly version: string;
   readonly private?: boolean;
   readonly bin?: Readonly<Record<string, string>>;
-  /** Exports. A program that is not imported exports only its package.json. */
+  /** Entries that the package exports. A program that is not imported exports only its package.json. */
   readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;

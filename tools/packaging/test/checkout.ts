@@ -8,7 +8,7 @@ export interface SampleCheckout {
   readonly packages: readonly WorkspacePackage[];
 }
 
-/** Creates a checkout with one package of these files in a temporary directory. The caller removes it. */
+/** Creates a checkout with one package of these files in a temporary directory. The caller removes the directory. */
 export function sampleCheckout(files: Readonly<Record<string, string>>): SampleCheckout {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'node-agent-checkout-')));
   const manifest = {

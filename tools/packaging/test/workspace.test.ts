@@ -9,12 +9,12 @@ function workspacePackage(shortName: string, ...dependencies: string[]): Workspa
 const names = (packages: readonly WorkspacePackage[]) => packages.map(({ shortName }) => shortName);
 
 describe('the order of packages', () => {
-  it('puts each package after its dependencies', () => {
+  it('inDependencyOrder puts each package after its dependencies', () => {
     const packages = [workspacePackage('a', 'z', 'm'), workspacePackage('m', 'z'), workspacePackage('z')];
     expect(names(inDependencyOrder(packages))).toEqual(['z', 'm', 'a']);
   });
 
-  it('fails for a dependency cycle and names it', () => {
+  it('inDependencyOrder fails for a dependency cycle and names its packages', () => {
     const ring = [workspacePackage('a', 'b'), workspacePackage('b', 'c'), workspacePackage('c', 'a')];
     expect(() => inDependencyOrder(ring)).toThrow('@node-agent/a -> @node-agent/b -> @node-agent/c -> @node-agent/a');
   });
@@ -39,11 +39,11 @@ describe('withDependencies', () => {
     workspacePackage('a', 'm'),
   ];
 
-  it('returns the named packages and their dependencies', () => {
+  it('withDependencies returns the named packages and their dependencies', () => {
     expect(names(withDependencies(packages, ['a']))).toEqual(['z', 'm', 'a']);
   });
 
-  it('lists the known packages if a name is unknown', () => {
+  it('withDependencies lists the known packages if a name is unknown', () => {
     expect(() => withDependencies(packages, ['b'])).toThrow('unknown package b; known packages: z, m, other, a');
   });
 });

@@ -5,8 +5,8 @@ export interface Habit {
 }
 
 /**
- * The seven habits that `npm run prose` counts. They are signs, not verdicts: a sentence that carries one can be fine,
- * and a sentence without any can be unclear.
+ * The seven habits that `npm run prose` counts. A habit is a sign, not a verdict: a sentence that carries one can be
+ * fine, and a sentence without any can be unclear.
  */
 const HABITS: readonly Habit[] = [
   {

@@ -35,17 +35,17 @@ const MODIFIERS = new Set([
 ]);
 /** The shortest string that counts as a message, in words. Shorter strings are mostly identifiers and values. */
 const MESSAGE_WORDS = 4;
-/** How many of these words must be plain ones: a template of placeholders and punctuation is no message. */
+/** Minimum number of plain words in a message: a template of placeholders and punctuation is no message. */
 const PLAIN_WORDS = 2;
-/** Code in another language, or a generated line of TypeScript: no text for readers. */
+/** Matches code in another language, or a generated line of TypeScript, which is no text for readers. */
 const CODE = /^\s*(?:import|export) .*\bfrom ['"$]|;\s*(?:do|done|fi)\b/m;
-/** Stands for one `${...}` of a template while its words are counted. */
+/** Placeholder for one `${...}` of a template while the words of the template are counted. */
 const PLACEHOLDER = '{}';
 
 type Node = { readonly type: string; readonly start: number; readonly end: number } & Readonly<Record<string, unknown>>;
 
 /**
- * Returns the comments, test names and messages of a TypeScript or JavaScript source, in the order of their places.
+ * Returns the comments, test names and messages of a TypeScript or JavaScript source, in the order of their positions.
  * Consecutive `//` lines are one comment.
  * @throws Error with the file and the first problem if the source does not parse
  */
@@ -101,7 +101,10 @@ function plainText(node: Node, literal: string): string {
   return quasis.map(({ value }) => value.raw).join(PLACEHOLDER);
 }
 
-/** A message is not code and has enough words, and at least two of them are plain words rather than placeholders, flags or paths. */
+/**
+ * Reports whether a string is a message: it is not code and has enough words, and at least two of the words are plain
+ * words rather than placeholders, flags or paths.
+ */
 function isMessage(text: string): boolean {
   const words = text.trim().split(/\s+/);
   const plain = words.filter((word) => /^["'(`]*[A-Za-z]{2,}[,.:;)"'`]*$/.test(word));
@@ -213,11 +216,12 @@ export function sentencesOf(text: string): readonly string[] {
     .filter((sentence) => sentence !== '');
 }
 
-/** Text that may contain a full stop which does not end the sentence. */
+/** Matches text that may contain a full stop which does not end the sentence. */
 const UNSPLIT = /`[^`]*`|\$?\{[^{}]*\}|\([^()]{2,}\)|\b(?:e\.g|i\.e|etc|vs|cf)\./g;
 
 function splitSentences(paragraph: string): readonly string[] {
-  // A masked part keeps its length, so that places in the mask are places in the paragraph. "(... .)" keeps its end.
+  // A masked part keeps its length, so that positions in the mask are positions in the paragraph. "(... .)" keeps its
+  // end.
   const mask = paragraph.replace(UNSPLIT, (part) =>
     part.endsWith(')') ? `(${'_'.repeat(part.length - 3)}${part.slice(-2)}` : '_'.repeat(part.length),
   );

@@ -14,12 +14,12 @@ describe('habitsOf', () => {
     ['Lists the pods anew.', '"anew", "meanwhile" or "aside"'],
     ['The pod is to be killed.', '"is to" with a verb'],
     ['A list of which the first counts.', '"of which", "of whom"'],
-  ])('finds the habit of "%s"', (sentence, habit) => {
+  ])('habitsOf finds the habit of "%s"', (sentence, habit) => {
     expect(names(sentence)).toContain(habit);
   });
 
   it.each(['Returns the pods of a node.', 'Does `kubectl tell` exist?', 'Starts the probe when the delay has passed.'])(
-    'finds no bad writing habit in "%s"',
+    'habitsOf finds no bad writing habit in "%s"',
     (sentence) => {
       expect(names(sentence)).toEqual([]);
     },
@@ -27,7 +27,7 @@ describe('habitsOf', () => {
 });
 
 describe('sampleOf', () => {
-  it('draws different elements, the same ones for the same seed', () => {
+  it('sampleOf draws different elements, and the same elements for the same seed', () => {
     const list = Array.from({ length: 50 }, (_, index) => index);
     const drawn = sampleOf(list, 10, 7);
     expect(new Set(drawn).size).toBe(10);
@@ -38,7 +38,7 @@ describe('sampleOf', () => {
 });
 
 describe('countTable', () => {
-  it('counts the texts with a habit per package and for all', () => {
+  it('countTable counts the texts with a habit per package and for all', () => {
     const text = (file: string, text: string) => ({ kind: 'comment' as const, file, text, start: 0, end: 0, line: 1 });
     const table = countTable([text('packages/a/src/x.ts', 'What it is.'), text('packages/a/src/x.ts', 'Fine.')]);
     expect(table.split('\n')[1]).toMatch(/^a {2,}1 \/ 2 \(50\.0 %\)/);
@@ -50,7 +50,7 @@ describe('countTable', () => {
     ['apps/kubelet/src/x.ts', 'kubelet'],
     ['docs/reference/a.md', 'docs'],
     ['README.md', '.'],
-  ])('counts %s for %s', (file, unit) => {
+  ])('unitOf counts the file %s for the unit %s', (file, unit) => {
     expect(unitOf(file)).toBe(unit);
   });
 });

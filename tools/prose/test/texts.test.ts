@@ -5,17 +5,17 @@ const found = (file: string, source: string): readonly string[] =>
   textsOfSource(file, source).map(({ kind, text, line }) => `${line} ${kind}: ${text}`);
 
 describe('textsOfSource', () => {
-  it('joins consecutive line comments and removes the stars of block comments', () => {
+  it('textsOfSource joins consecutive line comments and removes the stars of block comments', () => {
     expect(
       found('src/a.ts', '// one\n// two\n\n/**\n * Returns it.\n * @returns a number\n */\nlet a = 1; // last\n'),
     ).toEqual(['1 comment: one\ntwo', '4 comment: Returns it.\n@returns a number', '8 comment: last']);
   });
 
-  it('leaves out comments that instruct a tool', () => {
+  it('textsOfSource leaves out comments that instruct a tool', () => {
     expect(found('src/a.ts', '// biome-ignore lint/x: y\n// @ts-expect-error no\nlet a = 1;\n')).toEqual([]);
   });
 
-  it('finds the names of tests and groups, also behind it.each and describe.skipIf', () => {
+  it('textsOfSource finds the names of tests and groups, also behind it.each and describe.skipIf', () => {
     const source = "describe.skipIf(x)('a group', () => { it.each([1])('takes %s', () => {}); it(`b ${c}`, f); });";
     expect(found('test/a.test.ts', source)).toEqual([
       '1 test name: a group',
@@ -24,26 +24,26 @@ describe('textsOfSource', () => {
     ]);
   });
 
-  it('does not take the first argument of another method for the name of a test', () => {
+  it('textsOfSource does not take the first argument of another method for the name of a test', () => {
     expect(found('test/a.test.ts', "suite.until('the pod to run', f); test.each([1])('runs', f);")).toEqual([
       '1 test name: runs',
     ]);
   });
 
-  it('finds strings of four words and more as messages, but not in tests or imports', () => {
+  it('textsOfSource finds strings of four words and more as messages, but not in tests or imports', () => {
     const source =
       "import 'a module of four'; throw new Error('could not read the file'); const a = 'three words only';";
     expect(found('src/a.ts', source)).toEqual(['1 message: could not read the file']);
     expect(found('test/a.test.ts', source)).toEqual([]);
   });
 
-  it('does not take a template of placeholders for a message', () => {
+  it('textsOfSource does not take a template of placeholders for a message', () => {
     const source =
       "a(`${b.map((c) => c)}/${d ? 'x' : y}: ${e} (${f})`); g(`cannot stop ${h.name}: ${i.text}`); j(`--${k} ${l} [${m}] ${n}`);";
     expect(found('src/a.ts', source)).toEqual(['1 message: cannot stop ${h.name}: ${i.text}']);
   });
 
-  it('does not take shell scripts and generated code for messages', () => {
+  it('textsOfSource does not take shell scripts and generated code for messages', () => {
     const source = "run('while true; do sleep 1 & wait; done'); write(`export * as ${a} from '${b}'; // all of it`);";
     expect(found('src/a.ts', source)).toEqual([]);
     expect(found('src/a.ts', "fail('import it from a file; then stop the node');")).toEqual([
@@ -57,7 +57,7 @@ describe('textsOfSource', () => {
 });
 
 describe('textsOfMarkdown', () => {
-  it('returns paragraphs, list items and table cells without headings and code', () => {
+  it('textsOfMarkdown returns paragraphs, list items and table cells without headings and code', () => {
     const page =
       '# Title\n\nOne\nparagraph.\n\n- an item\n- another\n\n```sh\ncode here\n```\n| a | b |\n| --- | --- |\n| x | four words are here |\n';
     expect(textsOfMarkdown(page).map(({ text, line }) => `${line} ${text}`)).toEqual([
@@ -70,7 +70,7 @@ describe('textsOfMarkdown', () => {
 });
 
 describe('sentencesOf', () => {
-  it('splits at full stops, tags and list items, not at line breaks', () => {
+  it('sentencesOf splits at full stops, tags and list items, not at line breaks', () => {
     expect(sentencesOf('Reads a\nfile. Then stops.\n@returns the text\n- one')).toEqual([
       'Reads a file.',
       'Then stops.',
@@ -86,11 +86,11 @@ describe('sentencesOf', () => {
     ['a full stop in parentheses', 'Kills the pod (see above. Upstream waits) with a grace period.'],
     ['an abbreviation', 'Takes a name, e.g. Node.'],
     ['a full stop in a placeholder', 'cannot read ${a. B} of the pod'],
-  ])('does not split at %s', (_, sentence) => {
+  ])('sentencesOf does not split at %s', (_, sentence) => {
     expect(sentencesOf(sentence)).toEqual([sentence]);
   });
 
-  it('splits before a code span and behind a closing quote', () => {
+  it('sentencesOf splits before a code span and behind a closing quote', () => {
     expect(sentencesOf('Says "no." `podUid` is unset. (It never waits.) Ends')).toEqual([
       'Says "no."',
       '`podUid` is unset.',

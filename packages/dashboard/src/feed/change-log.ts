@@ -1,4 +1,4 @@
-/** Changes since a version. */
+/** Changes of a list of rows since a version. */
 export interface Changes<Row> {
   /** Version after the changes. */
   readonly version: number;
@@ -8,12 +8,12 @@ export interface Changes<Row> {
   readonly gone: readonly string[];
 }
 
-/** Maximum number of removed rows that are remembered. */
+/** Maximum number of removed rows that the log remembers. */
 const MAX_GONE = 512;
 
 /**
  * Keeps the newest state of a list of rows, and which rows changed since any version. A reader that falls behind gets
- * one set of changes, not a queue of old states: its memory does not depend on how slow the reader is.
+ * one set of changes, not a queue of old states: the memory of the log does not depend on how slow a reader is.
  */
 export class ChangeLog<Row extends { readonly uid: string }> {
   readonly #rows = new Map<string, { readonly row: Row; readonly text: string; readonly version: number }>();
@@ -27,7 +27,10 @@ export class ChangeLog<Row extends { readonly uid: string }> {
     return this.#version;
   }
 
-  /** Replaces the rows. @returns whether anything changed */
+  /**
+   * Replaces the rows.
+   * @returns whether any row was added, changed or removed
+   */
   update(rows: readonly Row[]): boolean {
     const version = this.#version + 1;
     const present = new Set(rows.map(({ uid }) => uid));

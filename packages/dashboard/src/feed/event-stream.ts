@@ -4,15 +4,16 @@ import { formatPosition, type Position, serverSentEvent } from './sse.ts';
 
 /** Request of one open page. */
 interface Wanted {
-  /** Position of the last event that the page got. */
+  /** Position of the last event that the page received. */
   readonly after: Position | undefined;
   /** Pod whose timeline is shown. */
   readonly pod: { readonly namespace: string; readonly name: string } | undefined;
 }
 
 /**
- * Yields the events for one page, without an end. The next event is made only when the client has received the previous
- * events, and shows the state at that time. A slow client gets fewer and larger changes, and nothing is queued for it.
+ * Yields the events for one page, without an end. The next event is created only when the client has received the
+ * previous events, and shows the state at that time. A slow client gets fewer and larger changes, and nothing is queued
+ * for it.
  */
 export async function* eventStream(
   reader: FeedReader,

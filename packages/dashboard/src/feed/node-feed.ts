@@ -28,17 +28,20 @@ export interface FeedOptions {
   readonly readTimeoutMs: number;
 }
 
-/** Interval at which the Node object is read, in usage periods: it asks the runtime for its version and images. */
+/**
+ * Interval at which the Node object is read, in usage periods. Reading the object asks the runtime for its version and
+ * images, so it is read less often than the usage.
+ */
 const NODE_EVERY = 6;
-/** Interval at which the reasons of pods that are not ready are computed again, in pod periods. */
+/** Interval at which the feed computes again why pods are not ready, in pod periods. */
 const WHY_EVERY = 5;
 
-/** State of the feed for one run of readers. */
+/** State of the feed from the first reader until no reader has been left for the linger time. */
 interface Watched {
   /** Identifies this state in the ids of events. */
   readonly epoch: string;
   readonly pods: ChangeLog<PodRow>;
-  /** Whether the pods have been read. */
+  /** Whether the pods have been read at least once. */
   hasPods: boolean;
   readonly whys: Map<string, { readonly text: string; readonly why: string | undefined }>;
   usage: UsageSample | undefined;
@@ -72,10 +75,13 @@ export class NodeFeed {
     return this.#readers;
   }
 
-  /** Joins the feed. @returns the state, until it is disposed */
+  /**
+   * Adds a reader to the feed.
+   * @returns the state of the feed for this reader, until the reader disposes it
+   */
   join(): FeedReader {
     const { lingerMs } = this.#options;
-    // A page that reconnects within this time gets only the changes that it has missed.
+    // A page that reconnects within the linger time gets only the changes that it has missed.
     const isKept = this.#readers > 0 || this.#components.clock.monotonic() - this.#leftAtMs < lingerMs;
     this.#readers += 1;
     const watched = (isKept && this.#watched) || this.#newState();
@@ -109,7 +115,7 @@ export class NodeFeed {
 
   #newState(): Watched {
     this.#epochs += 1;
-    // The time distinguishes the states of two runs of the kubelet.
+    // The time in the epoch distinguishes the states of two runs of the kubelet.
     const epoch = `${Math.floor(this.#components.clock.now()).toString(36)}-${this.#epochs}`;
     const unknown = { usage: undefined, statsProblem: undefined, object: undefined, facts: undefined };
     return { epoch, pods: new ChangeLog(), hasPods: false, whys: new Map(), ...unknown };
@@ -205,7 +211,10 @@ export interface FeedReader extends Disposable {
   changed(): Promise<void>;
 }
 
-/** Returns the row of a pod, with its cause if it is not ready. A cause contains times, so it is not computed each time. */
+/**
+ * Returns the row of a pod, with the cause if the pod is not ready. A cause contains times, so it is not computed for
+ * each row.
+ */
 function withWhy(pod: Pod, round: number, node: Pick<DashboardNode, 'explain'>, whys: Watched['whys']): PodRow {
   const row = podRow(pod);
   const { uid, namespace, name } = row;

@@ -17,7 +17,7 @@ export function formatPosition({ epoch, version }: Position): string {
   return `${epoch}.${version}`;
 }
 
-/** Parses the id of the last event that a page got. Returns `undefined` if there is none, or it is invalid. */
+/** Parses the id of the last event that a page got. Returns `undefined` if the page sent no id or an invalid one. */
 export function parsePosition(text: string | null | undefined): Position | undefined {
   const [, epoch, version] = /^([0-9a-z-]{1,40})\.(\d{1,15})$/.exec(text ?? '') ?? [];
   return epoch === undefined ? undefined : { epoch, version: Number(version) };

@@ -55,7 +55,7 @@ function styled(before: Style, parameters: string): Style {
     else if (code >= 30 && code <= 37) style = { ...style, color: code - 30 };
     else if (code >= 90 && code <= 97) style = { ...style, color: code - 82 };
     else if (code === 39) style = { ...style, color: undefined };
-    // 256 and true colours have parameters of their own; the first 16 of the 256 are the usual colours.
+    // 256 colours and true colours have additional parameters. The first 16 of the 256 are the usual colours.
     else if (code === 38 || code === 48) {
       const index = codes[at + 2] ?? 16;
       if (code === 38 && codes[at + 1] === 5 && index < 16) style = { ...style, color: index };

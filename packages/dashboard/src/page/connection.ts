@@ -12,7 +12,7 @@ interface ConnectionHandlers {
   readonly onState: (state: 'connecting' | 'connected' | 'lost', problem?: string) => void;
 }
 
-/** The stream of events, which is opened again when it ends. A page that missed events gets only these. */
+/** The stream of events, which is opened again when it ends. A page that missed events gets only the missed events. */
 export class Connection {
   readonly #handlers: ConnectionHandlers;
   #after: string | undefined;
@@ -23,7 +23,10 @@ export class Connection {
     this.#handlers = handlers;
   }
 
-  /** Opens the stream, again if it is open. @param pod `NAMESPACE/NAME` of the pod whose timeline is wanted */
+  /**
+   * Opens the stream. A stream that is open already is closed first. @param pod `NAMESPACE/NAME` of the pod whose
+   * timeline is wanted
+   */
   open(pod: string | undefined): void {
     this.close();
     this.#pod = pod;

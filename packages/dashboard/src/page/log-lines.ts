@@ -21,7 +21,7 @@ export class LogLines {
     return lines;
   }
 
-  /** Returns the line that has no end, or nothing. */
+  /** Returns the last line if it has no end, as a list with at most one line. */
   end(): readonly string[] {
     this.#add(this.#decoder.decode());
     return this.#line === '' && this.#dropped === 0 ? [] : [this.#take()];

@@ -7,7 +7,7 @@ import { PodsTable } from './dom/pods-table.ts';
 import { addSample, applyPods, podCounts, selectionOf, shownPods } from './page-state.ts';
 import type { ServerEvent } from './sse-reader.ts';
 
-/** Time for which a hidden page stays connected, in ms. Afterwards the kubelet measures nothing for it. */
+/** Time for which a hidden page stays connected, in ms. Afterwards the kubelet measures nothing for the page. */
 const HIDDEN_MS = 60_000;
 
 const pods = new Map<string, PodRow>();
@@ -82,7 +82,7 @@ function onEvent({ name, data }: ServerEvent): void {
     case 'story': {
       const told = value as PodStory;
       if (told.namespace !== selection?.namespace || told.name !== selection.name) break;
-      // The timeline of a pod that has gone stays, so that its end can be read.
+      // The timeline of a pod that the node no longer has stays, so that the user can read how the pod ended.
       story = !told.isKnown && story !== undefined ? { ...story, isKnown: false } : told;
       break;
     }

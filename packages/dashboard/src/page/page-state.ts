@@ -47,7 +47,7 @@ export function podCounts(pods: Iterable<PodRow>): { readonly all: number; reado
   return { all: list.length, notReady: list.filter(({ isReady }) => !isReady).length };
 }
 
-/** Adds a sample to the history, and drops what is too old. */
+/** Adds a sample to the history, and drops samples that are too old. */
 export function addSample(history: readonly UsageSample[], sample: UsageSample): readonly UsageSample[] {
   const last = history.at(-1);
   // After a change of the node's clock, the old samples have no place on the time axis.

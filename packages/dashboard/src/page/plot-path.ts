@@ -10,11 +10,11 @@ export interface PlotArea {
   readonly height: number;
   readonly fromMs: number;
   readonly toMs: number;
-  /** Value at the top. */
+  /** Value at the top of the plot. */
   readonly top: number;
 }
 
-/** Silence after which two points are not joined, in ms. */
+/** Time without a sample after which two points are not joined, in ms. */
 const GAP_MS = 20_000;
 
 /** Returns the path of a line through the points, for the attribute `d` of an SVG path. */

@@ -1,6 +1,6 @@
 /** Callbacks of {@link readStream}. */
 interface StreamHandlers {
-  /** Called when the answer has begun. */
+  /** Called when the response has begun. */
   readonly begun: () => void;
   readonly read: (bytes: Uint8Array) => void;
 }
@@ -9,7 +9,8 @@ interface StreamHandlers {
 const MAX_PROBLEM = 300;
 
 /**
- * Reads an answer to its end. @returns the reason if the request was rejected; `undefined` at the end of the answer
+ * Reads a response to its end.
+ * @returns the reason if the request was rejected; `undefined` at the end of the response
  * @throws if the connection is lost, or the signal is aborted
  */
 export async function readStream(

@@ -7,7 +7,7 @@ import { thresholdRows } from './threshold-rows.ts';
 /** Inputs of {@link nodeFacts}. */
 interface Known {
   readonly name: string;
-  /** Absent until the Node object was read. */
+  /** The Node object; absent until it was read. */
   readonly node: DashboardNodeObject | undefined;
   /** Problems of the kubelet's health checks. */
   readonly problems: readonly string[];

@@ -14,7 +14,7 @@ const MAX_IMAGE = 300;
 const MAX_TEXT = 600;
 const MAX_LABELS = 40;
 
-/** Returns what the page shows of a pod. @param why the first cause why the pod is not in the desired state */
+/** Returns the row that the page shows for a pod. @param why the first cause why the pod is not in the desired state */
 export function podRow(pod: Pod, why?: string): PodRow {
   const { metadata, status } = pod;
   const { ready, status: shown, restarts, isReady } = podState(pod);

@@ -4,7 +4,7 @@ import { cut, known } from './cut.ts';
 
 /** The part of eviction's explanation that is shown (`EvictionExplanation` of `@node-agent/eviction`). */
 interface ExplainedThreshold {
-  /** As in logs: `memory.available<100Mi`, `nodefs.available<10% for 90s`. */
+  /** Threshold as in logs: `memory.available<100Mi`, `nodefs.available<10% for 90s`. */
   readonly threshold: string;
   readonly available?: string;
   readonly capacity?: string;

@@ -4,7 +4,7 @@ import type { KubeletClient } from '../kubelet-client.ts';
 import type { Options } from '../options.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** What every command gets. */
+/** The objects that every command gets. */
 export interface Context {
   readonly client: KubeletClient;
   readonly options: Pick<Options, 'namespace' | 'output' | 'intervalMs'>;

@@ -9,12 +9,16 @@ import { type Context, podPath, podsOf } from './context.ts';
 
 type ExecCommand = Extract<Command, { name: 'exec' }>;
 
-/** Runs a command in a container and returns its exit code. @throws CtlError `execFailed` if it could not be run */
+/**
+ * Runs a command in a container and returns its exit code. @throws CtlError `execFailed` if the command could not be
+ * run
+ */
 export async function runExec(context: Context, command: ExecCommand): Promise<number> {
   try {
     return await run(context, command);
   } catch (error) {
-    // A script must not take a failure of nodectl for an exit code of the command.
+    // Failures of nodectl have an exit code of their own, so that a script does not take them for an exit code of the
+    // command.
     if (error instanceof UsageError) throw error;
     throw new CtlError(asCtlError(error).message, exitCodes.execFailed, { cause: error });
   }

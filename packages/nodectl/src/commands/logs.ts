@@ -6,8 +6,8 @@ import type { Command } from '../options.ts';
 import { type Context, podPath, podsOf } from './context.ts';
 
 /**
- * Writes a container's log while it arrives. On a terminal, characters that draw are replaced; other output gets the
- * log's bytes.
+ * Writes a container's log while the log arrives. On a terminal, characters that draw are replaced. Any other output
+ * gets the bytes of the log.
  */
 export async function runLogs(
   { client, options, terminal }: Context,

@@ -54,7 +54,10 @@ export async function runDelete(context: Context, command: Extract<Command, { na
   return exitCodes.ok;
 }
 
-/** Returns the full names of the pods: of a manifest, of a pod's name, or of a manifest that has no pod yet. */
+/**
+ * Returns the full names of the pods to delete: the pods of the given manifest, or the pod of the given name among the
+ * pods that manifest files define.
+ */
 async function podsToDelete(
   { client, options, terminal }: Context,
   { pod, file }: Extract<Command, { name: 'delete' }>,
@@ -65,7 +68,7 @@ async function podsToDelete(
     const bytes = await manifestBytes({ terminal }, file);
     return directory.check(bytes, sourceName(file)).manifest.pods;
   }
-  // A pod of a new manifest may not be known to the kubelet yet.
+  // The kubelet may not know the pod of a new manifest yet, so the pods of all manifest files are searched.
   const pods = defined.map((key) => podOfKey(key, directory.nodeName));
   const given = pod ?? '';
   try {
@@ -89,7 +92,10 @@ function report({ terminal }: Context, pod: string, plan: Exclude<Plan, { action
   terminal.stdout.write(`pod ${name} ${DONE[plan.action]} (${file})${dryRun ? ' (dry run)' : ''}\n`);
 }
 
-/** @throws CtlError if the kubelet runs elsewhere or reads no directory */
+/**
+ * Returns the static pod directory of the kubelet.
+ * @throws CtlError if the kubelet runs elsewhere or reads no directory
+ */
 async function staticDirectory({ client }: Context): Promise<StaticDirectory> {
   if (!client.isLocal) throw new CtlError('manifests are files of the node: run this on the node, without --server');
   const configz = (await client.json('/configz')) as { readonly kubeletconfig?: { readonly staticPodPath?: string } };

@@ -30,8 +30,9 @@ function table({ options, terminal }: Context, pods: readonly Pod[]): string {
 }
 
 /**
- * Repeats the list until the program is interrupted: a terminal is overwritten, other output gets the pods that have
- * changed. While the kubelet is unreachable, for example during its restart, the watch continues.
+ * Repeats the list until the program is interrupted: a terminal shows the whole list each time, and any other output
+ * gets only the pods that have changed. While the kubelet is unreachable, for example during its restart, the watch
+ * continues.
  */
 async function watch(context: Context, command: PodsCommand): Promise<number> {
   const { terminal, options } = context;

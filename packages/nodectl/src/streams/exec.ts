@@ -5,14 +5,14 @@ import { CtlError } from '../errors.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { Upgraded } from '../kubelet-client.ts';
 
-/** The protocols of exec; from v4 on, the error stream carries the exit code. */
+/** The protocols of exec; since protocol v4, the error stream carries the exit code. */
 export const EXEC_PROTOCOLS: readonly string[] = ['v4.channel.k8s.io'];
 
 /** The streams of this program that are joined to those of the command. */
 export interface ExecTerminal {
   readonly stdin: Readable | undefined;
   readonly stdout: Writable;
-  /** Absent for a terminal, which has a single output. */
+  /** Stream for the command's error output; absent for a terminal, which has a single output. */
   readonly stderr: Writable | undefined;
   /** Yields the terminal's size at the start and whenever it changes; absent if there is no terminal. */
   readonly sizes?: AsyncIterable<{ readonly Width: number; readonly Height: number }>;
@@ -32,7 +32,7 @@ export async function carryExec(upgraded: Upgraded, terminal: ExecTerminal, sign
   try {
     const open = (type: string): Promise<SpdyStream> => connection.open({ streamtype: type });
     const { stdin, stdout, stderr, sizes } = terminal;
-    // All are requested before one is awaited: the runtime starts the command when it has all streams.
+    // All streams are requested before any is awaited: the runtime starts the command when it has all of them.
     const [error, input, output, errors, resize] = await Promise.all([
       open('error'),
       stdin && open('stdin'),
@@ -85,7 +85,7 @@ async function sendSizes(stream: SpdyStream, sizes: NonNullable<ExecTerminal['si
   }
 }
 
-/** Copies a stream and resolves at its end. A reader that is gone (a closed pipe) ends only the copying. */
+/** Copies a stream and resolves at its end. If the reader has closed the pipe, only the copying ends. */
 function copy(from: SpdyStream, to: Writable): Promise<void> {
   return new Promise((resolve) => {
     from.on('data', (chunk: Buffer) => {

@@ -12,9 +12,9 @@ export const FORWARD_PROTOCOLS: readonly string[] = ['portforward.k8s.io'];
 
 /** Callbacks of {@link forwardPorts}. */
 export interface ForwardListener {
-  /** A local port is open. */
+  /** Called when a local port is open. */
   onListening(local: { readonly address: string; readonly port: number }, remote: number): void;
-  /** A connection failed; the others continue. */
+  /** Called when a connection has failed. All other connections continue. */
   onProblem(message: string): void;
 }
 

@@ -51,7 +51,7 @@ export function nodeText({ metadata, status }: ShownNode): string {
   ].join('\n');
 }
 
-/** Returns why a node is not ready or short of a resource; empty if neither. */
+/** Returns why a node is not ready or is short of a resource, as a list that is empty for a healthy node. */
 export function nodeProblems({ status }: ShownNode): readonly string[] {
   const conditions = status?.conditions ?? [];
   const ready = conditions.find(({ type }) => type === 'Ready');

@@ -30,7 +30,7 @@ function podRow(pod: Pod, wide: boolean, nowMs: number): readonly string[] {
 /** A change between two lists of pods, for output that is not a terminal. */
 export interface PodsChange {
   readonly changed: readonly Pod[];
-  /** `NAMESPACE/NAME` of the pods that are gone. */
+  /** `NAMESPACE/NAME` of the pods that the new list no longer contains. */
   readonly gone: readonly string[];
 }
 

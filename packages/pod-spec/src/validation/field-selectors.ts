@@ -7,7 +7,7 @@ import { named, type Problems } from './rules.ts';
 type FieldSelector = NonNullable<NonNullable<EnvVar['valueFrom']>['fieldRef']>;
 type ResourceSelector = NonNullable<NonNullable<EnvVar['valueFrom']>['resourceFieldRef']>;
 
-/** User of the selector; environment variables and volumes support different fields. */
+/** Kind of object that uses the selector. Environment variables and volumes support different fields. */
 type User = 'env' | 'volume';
 
 const FIELDS: Readonly<Record<User, readonly string[]>> = {

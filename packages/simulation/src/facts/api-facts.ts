@@ -2,14 +2,14 @@ import type { Observation } from '../observation.ts';
 
 /** Ground truth about the API server. */
 export class ApiFacts {
-  /** Time since which the server refuses connections. Infinity if the server accepts connections. */
+  /** Time since which the server refuses connections; `Infinity` if the server accepts connections. */
   awaySinceMs: number = Number.POSITIVE_INFINITY;
   /** Time at which the server was last unreachable or failed requests. */
   troubleAtMs = 0;
   #faults = 0;
   #aways = 0;
   #lags = 0;
-  /** Time at which stale reads last ended. -1 if there were none. */
+  /** Time at which stale reads last ended; -1 if there were none. */
   staleUntilMs = -1;
   readonly #ended = new Set<string>();
 
@@ -28,14 +28,14 @@ export class ApiFacts {
     return this.#lags > 0;
   }
 
-  /** Whether reads have been stale at any time since `sinceMs`. */
+  /** Reports whether reads have been stale at any time since `sinceMs`. */
   wasStaleSince(sinceMs: number): boolean {
     return this.stale || this.staleUntilMs >= sinceMs;
   }
 
   /**
-   * Whether the server has stored a terminal phase of the pod. A kubelet that starts after the phase was stored must
-   * not run the pod.
+   * Reports whether the server has stored a terminal phase of the pod. A kubelet that starts after the phase was stored
+   * must not run the pod.
    */
   hasEnded(uid: string): boolean {
     return this.#ended.has(uid);

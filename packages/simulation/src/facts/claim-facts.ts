@@ -5,32 +5,32 @@ import { type Action, durationMs } from '../scenario/actions.ts';
 export class ClaimFacts {
   readonly #prepared = new Set<string>();
   /**
-   * Claims for which the driver has answered a prepare call since they were last unprepared, with the time of the
-   * answer.
+   * Claims for which the driver has answered a prepare call, with the time of the answer. An unprepare call removes its
+   * claim.
    */
   readonly #answered = new Map<string, number>();
 
-  /** Time until which the driver may hang or be unreachable. -1 if it never was. */
+  /** Time until which the driver may hang or be unreachable; -1 if it never was. */
   troubledUntilMs = -1;
 
   isPrepared(claim: string): boolean {
     return this.#prepared.has(claim);
   }
 
-  /** The prepared claims. */
+  /** Names of the prepared claims. */
   get prepared(): readonly string[] {
     return [...this.#prepared];
   }
 
   /**
-   * Time at which the driver last answered a prepare call for the claim. Infinity if the driver has answered none since
-   * the claim was unprepared.
+   * Time at which the driver last answered a prepare call for the claim; `Infinity` if the driver has answered none
+   * since the claim was unprepared.
    */
   answeredAtMs(claim: string): number {
     return this.#answered.get(claim) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Must be called before the invariants judge the observation. */
+  /** Updates the facts about claims. Must be called before the invariants judge the observation. */
   observe(observation: Observation): void {
     if (observation.kind === 'poweredOff') {
       this.#prepared.clear();

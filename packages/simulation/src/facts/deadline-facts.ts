@@ -17,7 +17,7 @@ export class DeadlineFacts {
     this.#pods = pods;
   }
 
-  /** Whether the pod may have exceeded its deadline, so that no invariant may require it to run. */
+  /** Reports whether the pod may have exceeded its deadline, so that no invariant may require the pod to run. */
   mayBeOver(uid: string): boolean {
     const seconds = this.#pods.planOf(uid)?.deadlineSeconds;
     const firstAtMs = this.#firstAtMs.get(uid);
@@ -26,14 +26,15 @@ export class DeadlineFacts {
   }
 
   /**
-   * Latest time at which the pod exceeds its deadline and must be terminated. Infinity if the pod has no deadline or
+   * Latest time at which the pod exceeds its deadline and must be terminated; `Infinity` if the pod has no deadline or
    * the time is uncertain.
    */
   overAtMs(uid: string): number {
     const seconds = this.#pods.planOf(uid)?.deadlineSeconds;
     const beganAtMs = this.#beganAtMs.get(uid);
     if (seconds === undefined || beganAtMs === undefined) return Number.POSITIVE_INFINITY;
-    // A kubelet that starts later derives the start times of pods from their sandboxes.
+    // A kubelet that is started later derives a pod's start time from its sandbox, so the time is uncertain if the
+    // clock has jumped since the first report.
     const firstAtMs = this.#firstAtMs.get(uid) ?? beganAtMs;
     const known = this.#clockJumpedAtMs < firstAtMs && this.#pods.lastUnwantedAtMs(uid) < beganAtMs;
     return known ? beganAtMs + seconds * SECOND_MS : Number.POSITIVE_INFINITY;
@@ -44,7 +45,7 @@ export class DeadlineFacts {
     this.#nowMs = atMs;
     if (observation.kind === 'kubeletStarted') this.#beganAtMs.clear();
     if (observation.kind === 'action' && observation.action.do === 'jumpClock') this.#clockJumpedAtMs = atMs;
-    // The first status of a pod may be a rejection.
+    // The first status of a pod also counts as its start, because a rejected pod has a status before any sync.
     if (observation.kind === 'status') this.#began(observation.status.pod.metadata.uid);
     if (observation.kind !== 'stepBegan' || observation.step !== 'syncPod') return;
     const { uid } = observation;

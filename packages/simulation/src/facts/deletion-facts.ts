@@ -19,22 +19,22 @@ export class DeletionFacts {
     this.#pods = pods;
   }
 
-  /** Shortest grace period that a user has set for the pod. Infinity if no user has set one. */
+  /** Shortest grace period that a user has set for the pod; `Infinity` if no user has set a grace period. */
   graceSeconds(uid: string): number {
     return this.#graceSeconds.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Time at which the grace period of the pod's deletion ends. Infinity if the pod was not deleted in the API. */
+  /** Time at which the grace period of the pod's deletion ends; `Infinity` if the pod was not deleted in the API. */
   dueAtMs(uid: string): number {
     return this.#dueAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Time of the last deletion request. -1 if there was none. */
+  /** Time of the last deletion request; -1 if there was none. */
   askedAtMs(uid: string): number {
     return this.#askedAtMs.get(uid) ?? -1;
   }
 
-  /** Time of the first deletion request. Infinity if there was none. */
+  /** Time of the first deletion request; `Infinity` if there was none. */
   firstAskedAtMs(uid: string): number {
     return this.#firstAskedAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
   }
@@ -42,7 +42,7 @@ export class DeletionFacts {
   observe(observation: Observation): void {
     if (observation.kind !== 'podDeleted') return;
     const { uid, graceSeconds, atMs } = observation;
-    // A pod that waits for a free name does not exist yet.
+    // A pod that waits until another pod has released its name does not exist in the API yet.
     const plan = this.#pods.planOf(uid);
     if (plan === undefined) return;
     if (graceSeconds !== undefined) {

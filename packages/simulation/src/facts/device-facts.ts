@@ -25,14 +25,16 @@ export class DeviceFacts {
   /** Device allocations that the kubelet last stored. */
   held: readonly HeldDevices[] = [];
 
-  /** Time since which a kubelet knows that the resource belongs to a device plugin. Infinity if no kubelet knows it. */
+  /**
+   * Time since which a kubelet knows that the resource belongs to a device plugin; `Infinity` if no kubelet knows it.
+   */
   registeredAtMs(resource: string): number {
     return this.#registeredAtMs.get(resource) ?? Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Whether a pod may have been admitted before any device plugin had registered the resources that the pod requests.
-   * Such a pod may never get devices, because admission did not check whether any were free.
+   * Reports whether a pod may have been admitted before any device plugin had registered the resources that the pod
+   * requests. A pod that was admitted so may never get devices, because admission did not check whether any were free.
    * @param cameAtMs earliest time at which the pod was added; a pod that waits for its name is admitted before it
    * starts
    */
@@ -42,12 +44,12 @@ export class DeviceFacts {
     return [...resources].some((resource) => this.registeredAtMs(resource) >= begunAtMs);
   }
 
-  /** Time until which a plugin may have been down, unhealthy or faulty. -1 if it never was. */
+  /** Time until which a plugin may have been down, unhealthy or faulty; -1 if the plugin never was. */
   troubledUntilMs(resource: string): number {
     return this.#troubledUntilMs.get(resource) ?? -1;
   }
 
-  /** Time until which any plugin hangs. -1 if none ever did. */
+  /** Time until which any plugin hangs; -1 if no plugin ever hung. */
   get hangsUntilMs(): number {
     return this.#hangsUntilMs;
   }

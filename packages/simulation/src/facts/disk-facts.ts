@@ -7,10 +7,10 @@ const STAGED = `${ROOT_DIRECTORY}/plugins/kubernetes.io/local-volume/mounts/`;
 /** Mounts of the node's disks: one global mount on the node, and bind mounts in pods. */
 export class DiskFacts {
   readonly #sources = new Map<string, string>();
-  /** Time until which any disk mount hangs. -1 if none ever did. */
+  /** Time until which any disk mount hangs; -1 if no mount ever hung. */
   hangsUntilMs = -1;
 
-  /** Whether the disk has its global mount on the node. */
+  /** Reports whether the disk has its global mount on the node. */
   isStaged(disk: string): boolean {
     return this.#sources.has(`${STAGED}${disk}`);
   }
@@ -22,7 +22,7 @@ export class DiskFacts {
     );
   }
 
-  /** Whether the disk is mounted in the pod. */
+  /** Reports whether the disk is mounted in the pod. */
   isInPod(uid: string, disk: string): boolean {
     return this.#sources.has(inPod(uid, disk));
   }
@@ -32,7 +32,7 @@ export class DiskFacts {
     return [...this.#sources.keys()].filter((target) => target.endsWith(`/volumes/${TYPE}/${disk}`));
   }
 
-  /** Must be called before the invariants judge the observation. */
+  /** Updates the facts about disks. Must be called before the invariants judge the observation. */
   observe(observation: Observation): void {
     if (observation.kind === 'action' && observation.action.do === 'diskFault') {
       const { fault, forMs } = observation.action;
@@ -49,12 +49,12 @@ function inPod(uid: string, disk: string): string {
   return `${ROOT_DIRECTORY}/pods/${uid}/volumes/${TYPE}/${disk}`;
 }
 
-/** Returns the disk whose global mount point this path is. Returns `undefined` for any other path. */
+/** Returns the disk that has this global mount point on the node, or `undefined` for any other path. */
 export function stagedDisk(target: string): string | undefined {
   return target.startsWith(STAGED) ? target.slice(STAGED.length) : undefined;
 }
 
-/** Returns the pod and disk whose mount point this path is. Returns `undefined` for any other path. */
+/** Returns the pod and the disk that have this mount point, or `undefined` for any other path. */
 export function diskInPod(target: string): { readonly uid: string; readonly disk: string } | undefined {
   const [, uid, , type, disk] = target.slice(`${ROOT_DIRECTORY}/`.length).split('/');
   return type === TYPE && uid !== undefined && disk !== undefined ? { uid, disk } : undefined;

@@ -56,7 +56,8 @@ const HARMLESS = new Set([
 
 /**
  * The ground truth about the machine, derived from observations: the pods that the user wants and the containers that
- * have run. Invariants are checked against it, so it neither queries the kubelet nor shares code with it.
+ * have run. Invariants are checked against the facts, so this class neither queries the kubelet nor shares code with
+ * the kubelet.
  */
 export class Facts {
   readonly node: NodePlan;
@@ -78,7 +79,7 @@ export class Facts {
   readonly records: RecordFacts = new RecordFacts(this.api);
   readonly restartAll: RestartAllFacts = new RestartAllFacts(this);
   nowMs = 0;
-  /** Number of the kubelet's current life. 0 before the first start. */
+  /** Number of the current kubelet process, counted from 1; 0 before the first start. */
   kubelet = 0;
   /** Whether a kubelet is running and has not been requested to stop. */
   kubeletUp = false;
@@ -87,20 +88,23 @@ export class Facts {
   sourcesReadyAtMs = 0;
   runtimeUp = true;
   runtimeChangedAtMs = 0;
-  /** Time at which the runtime last went down. Infinity if it never did. */
+  /** Time at which the runtime last went down; `Infinity` if it never did. */
   runtimeDownAtMs: number = Number.POSITIVE_INFINITY;
   faultsEnded = false;
-  /** Time of the last jump of the wall clock. -1 if there was none. */
+  /** Time of the last jump of the wall clock; -1 if there was none. */
   clockJumpedAtMs = -1;
   /** Time at which the last injected fault ends, except faults of the API server. */
   ownFaultsOverAtMs = 0;
-  /** Time at which the last injected fault or restart of the node or its runtime ends. -1 before the first. */
+  /**
+   * Time at which the last injected fault or restart of the node or its runtime ends; -1 before the first fault or
+   * restart.
+   */
   lastFaultOverAtMs = -1;
-  /** Time until which the foreign file system hangs. -1 if it never did. */
+  /** Time until which the foreign file system hangs; -1 if it never did. */
   foreignHangsUntilMs = -1;
   /** Whether the runtime may refuse to stop a container. */
   mayRefuseStops = false;
-  /** Time of the first injected fault or restart of any kind. Infinity before. */
+  /** Time of the first injected fault or restart of any kind; `Infinity` before the first one. */
   firstFaultAtMs: number = Number.POSITIVE_INFINITY;
   readonly #knownToKubelet = new Set<string>();
   readonly #syncBeganAtMs = new Map<string, number>();
@@ -122,7 +126,7 @@ export class Facts {
   readonly #createAskedAtMs = new Map<string, number>();
   /**
    * UIDs of pods that the user did not want when a kubelet started, so that this kubelet knew only their containers.
-   * Also UIDs of pods that were removed without a grace period.
+   * UIDs of pods that were removed without a grace period are included.
    */
   readonly #orphaned = new Set<string>();
 
@@ -135,14 +139,17 @@ export class Facts {
   }
 
   /**
-   * Whether the node has rejected or terminated the pod for lack of resources, for a shutdown or for its deadline. No
-   * invariant may then require the pod to run.
+   * Reports whether the node has rejected or terminated the pod for lack of resources, for a shutdown or for its
+   * deadline, so that no invariant may require the pod to run.
    */
   wasEnded(uid: string): boolean {
     return this.resources.wasEnded(uid) || this.shutdown.wasEnded(uid) || this.deadlines.mayBeOver(uid);
   }
 
-  /** Grace period of the pod's priority group, if the pod was terminated for a shutdown. Otherwise infinity. */
+  /**
+   * Returns the grace period of the pod's priority group if the pod was terminated for a shutdown, and `Infinity`
+   * otherwise.
+   */
   shutdownGraceSeconds(uid: string): number {
     const { shutdown } = this.node;
     if (shutdown === undefined || !this.shutdown.wasTold(uid)) return Number.POSITIVE_INFINITY;
@@ -151,32 +158,40 @@ export class Facts {
   }
 
   /**
-   * Grace period of a pod that was evicted for a soft threshold. Infinity if it was not, or if only the pod's own grace
-   * period applies.
+   * Returns the maximum grace period of a pod that was evicted for a soft threshold, and `Infinity` if there is no
+   * maximum or the pod was not evicted so.
    */
   evictionGraceSeconds(uid: string): number {
     const most = this.node.resources?.soft?.maxPodGraceSeconds ?? -1;
     return this.resources.softlyEvictedAtMs(uid) < 0 || most < 0 ? Number.POSITIVE_INFINITY : most;
   }
 
-  /** Time at which a kubelet first requested the start of the container. `undefined` if no kubelet has. */
+  /**
+   * Time at which a kubelet first requested the start of the container; `undefined` if no kubelet has requested the
+   * start.
+   */
   startAskedAtMs(containerId: string): number | undefined {
     return this.#startAskedAtMs.get(containerId);
   }
 
-  /** Time at which a kubelet first requested the stop of the container. `undefined` if no kubelet has. */
+  /**
+   * Time at which a kubelet first requested the stop of the container; `undefined` if no kubelet has requested the
+   * stop.
+   */
   stopAskedAtMs(containerId: string): number | undefined {
     return this.#stopAskedAtMs.get(containerId);
   }
 
-  /** Time at which a kubelet first requested the stop of the sandbox. Infinity if no kubelet has. */
+  /**
+   * Time at which a kubelet first requested the stop of the sandbox; `Infinity` if no kubelet has requested the stop.
+   */
   sandboxStopAskedAtMs(sandboxId: string): number {
     return this.#sandboxStopAskedAtMs.get(sandboxId) ?? Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Whether the container's start was in progress when the termination of its pod started. The kubelet could not know
-   * whether the start would succeed.
+   * Reports whether the container's start was in progress when the termination of its pod started. The kubelet could
+   * not know whether the start would succeed.
    */
   wasStarting({ id, podUid, startedAtMs }: Life): boolean {
     const endMs = this.#terminatingSinceMs.get(podUid) ?? Number.POSITIVE_INFINITY;
@@ -184,38 +199,39 @@ export class Facts {
   }
 
   /**
-   * Whether the running kubelet is terminating the pod. The pod's terminal phase must not be reported before the
-   * termination has finished.
+   * Reports whether the running kubelet is terminating the pod. The pod's terminal phase must not be reported before
+   * the termination has finished.
    */
   isBeingEnded(uid: string): boolean {
     return this.#ending.has(uid);
   }
 
-  /** Time at which the running kubelet started to terminate the pod. Infinity if it has not. */
+  /** Time at which the running kubelet started to terminate the pod; `Infinity` if the kubelet has not. */
   endBeganAtMs(uid: string): number {
     return this.#ending.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Whether the running kubelet is terminating a pod that only the runtime knew and the user did not want when the
-   * termination started. All containers found of such a pod are stopped, even if the user wants the pod again.
+   * Reports whether the running kubelet is terminating a pod that only the runtime knew and the user did not want when
+   * the termination started. All containers that are found of an orphaned pod are stopped, even if the user wants the
+   * pod again.
    */
   isOrphanBeingEnded(uid: string): boolean {
     return this.#orphansEnding.has(uid);
   }
 
-  /** Time at which a kubelet last requested the creation of the container. -1 if none has. */
+  /** Time at which a kubelet last requested the creation of the container; -1 if no kubelet has. */
   createAskedAtMs(uid: string, name: string): number {
     return this.#createAskedAtMs.get(`${uid}/${name}`) ?? -1;
   }
 
-  /** Time at which the pod was last terminated as a pod that only the runtime knew. -1 if it never was. */
+  /** Time at which the pod was last terminated as a pod that only the runtime knew; -1 if the pod never was. */
   orphanEndedAtMs(uid: string): number {
     return this.#orphanEndedAtMs.get(uid) ?? -1;
   }
 
   /**
-   * Time of the first request to remove the container, to stop its sandbox or to terminate its pod. Infinity if there
+   * Time of the first request to remove the container, to stop its sandbox or to terminate its pod; `Infinity` if there
    * was none.
    */
   endAskedAtMs({ id, podUid, sandboxId }: Life): number {
@@ -227,14 +243,14 @@ export class Facts {
     );
   }
 
-  /** Whether a kubelet has requested the removal of the container's record. */
+  /** Reports whether a kubelet has requested the removal of the container's record. */
   wasRemovalAsked(containerId: string): boolean {
     return this.#removalAskedAtMs.has(containerId);
   }
 
   /**
-   * Whether a run was stopped when its liveness probe may have failed permanently. Such a container is restarted unless
-   * its policy is Never.
+   * Reports whether a container was stopped after the time from which its liveness probe may fail permanently. A
+   * container that was stopped for its liveness probe is restarted unless its policy is Never.
    */
   wasIll(life: Life): boolean {
     const { id, plan, attempt, startedAtMs, end } = life;
@@ -243,15 +259,15 @@ export class Facts {
     return wasStopped && toldAtMs - startedAtMs >= illAfterMs(plan, attempt);
   }
 
-  /** Whether a run that has ended must be followed by another one. */
+  /** Reports whether a container must be started again after a run that has ended. */
   mayRunAgain(pod: PodPlan, life: Life): boolean {
     const { plan } = life;
     return mayRestart(pod, plan, life) || (this.#isOwedRestart(life) && restartPolicyOf(pod, plan) !== 'Never');
   }
 
   /**
-   * Whether the kubelet owes a restart of a run that it stopped for a failed liveness probe. If the pod was also
-   * terminated, no record shows any more that the container was stopped because of the probe.
+   * Reports whether a container must be restarted because the kubelet stopped it for a failed liveness probe. If the
+   * pod was terminated too, no record shows any more that the probe was the reason for the stop.
    */
   #isOwedRestart(life: Life): boolean {
     const { id, podUid, startedAtMs } = life;
@@ -260,32 +276,32 @@ export class Facts {
   }
 
   /**
-   * Whether the removal of the container's record was requested before the container started, because the start was in
-   * progress and completed late.
+   * Reports whether the removal of the container's record was requested before the container started, because the start
+   * was in progress and completed late.
    */
   wasRemovedUnstarted({ id, startedAtMs }: Life): boolean {
     return (this.#removalAskedAtMs.get(id) ?? Number.POSITIVE_INFINITY) < startedAtMs;
   }
 
-  /** Time at which the run of a container was decided. Never later than its start. */
+  /** Returns the time at which the kubelet decided to start a container: never later than the container's start. */
   decidedAtMs({ id, startedAtMs }: Life): number {
     return this.#decidedAtMs.get(id) ?? startedAtMs;
   }
 
-  /** Whether the running kubelet has received the pod from one of its sources. */
+  /** Reports whether the running kubelet has received the pod from one of its sources. */
   isKnownToKubelet(uid: string): boolean {
     return this.#knownToKubelet.has(uid);
   }
 
   /**
-   * Start time of the pod's last `syncPod` in the running kubelet. Infinity if there was none. If the pod is removed
-   * during this sync, it is terminated afterwards even if the configuration contains it again.
+   * Start time of the pod's last `syncPod` in the running kubelet; `Infinity` if there was none. A pod that is removed
+   * during its sync is terminated afterwards, even if the configuration contains the pod again.
    */
   syncBeganAtMs(uid: string): number {
     return this.#syncBeganAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Whether some kubelet may have known the pod by its containers only. */
+  /** Reports whether some kubelet may have known only the pod's containers, and not its spec. */
   wasOrphaned(uid: string): boolean {
     return this.#orphaned.has(uid);
   }
@@ -317,7 +333,7 @@ export class Facts {
         if (action.do === 'rpcFault' && action.rpc === 'stopContainer' && action.fault.kind === 'error') {
           this.mayRefuseStops = true;
         }
-        // The stop of the kubelet may wait for calls in progress.
+        // The kubelet may wait for calls in progress before it exits, so it counts as down from the stop request on.
         if (action.do === 'restartKubelet') this.kubeletUp = false;
         if (action.do === 'hangForeign') {
           this.foreignHangsUntilMs = Math.max(this.foreignHangsUntilMs, this.nowMs + action.forMs);
@@ -363,7 +379,8 @@ export class Facts {
       }
       case 'containerStarted': {
         const { id, podUid, startedAtMs } = observation.life;
-        // A start that completes late was requested by an earlier sync than the last one.
+        // A container may start late, after a newer sync of its pod has begun; then the time of its start request
+        // counts.
         const askedAtMs = this.#startAskedAtMs.get(id) ?? startedAtMs;
         this.#decidedAtMs.set(id, Math.min(startedAtMs, askedAtMs, this.syncBeganAtMs(podUid)));
         return;
@@ -386,12 +403,14 @@ export class Facts {
         }
         if (observation.step === 'syncTerminatingPod') {
           if (observation.ok) this.#ending.delete(observation.uid);
-          // An earlier injected fault takes effect now. The operation is retried after a back-off.
+          // A failed termination shows that an earlier injected fault takes effect now. The termination is retried
+          // after a back-off.
           else this.#faultUntil(observation.atMs);
         }
         return;
       case 'podEndedByNode':
-        // If no container of the pod is running, no pod worker operation starts.
+        // Without running containers the pod worker runs no operation, so this event may be the only sign that the
+        // kubelet knows the pod.
         this.#knownToKubelet.add(observation.uid);
         return;
       case 'sourcesReady':

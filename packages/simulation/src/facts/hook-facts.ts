@@ -7,14 +7,14 @@ import type { Facts } from './facts.ts';
 /** A hook that has reached its container, with the time and the kubelet that called it. */
 export interface KnownHook extends BegunHook {
   readonly atMs: number;
-  /** Number of the kubelet's life. */
+  /** Number of the kubelet process that called the hook. */
   readonly kubelet: number;
 }
 
 /** The `postStart` hooks that have reached their containers, and the results that kubelets can know. */
 export class HookFacts {
   readonly #begun = new Map<string, KnownHook>();
-  /** Times at which hooks fail unless their containers exit before. */
+  /** Times at which hooks fail unless their containers exit earlier. */
   readonly #failsAtMs = new Map<string, number>();
   /** Ids of the runs whose hooks have succeeded in an earlier kubelet. */
   readonly #succeeded = new Set<string>();
@@ -25,14 +25,14 @@ export class HookFacts {
   }
 
   /**
-   * The hook of a container's run. `undefined` if it has not reached its container. Sleep hooks never reach a
-   * container, because the kubelet executes them.
+   * Returns the hook of a container's run, or `undefined` if the hook has not reached its container. Sleep hooks never
+   * reach a container, because the kubelet executes them.
    */
   of({ id }: Life): KnownHook | undefined {
     return this.#begun.get(id);
   }
 
-  /** Time until which the running kubelet certainly waits for the container's hook. -1 if this is uncertain. */
+  /** Time until which the running kubelet certainly waits for the container's hook; -1 if this is uncertain. */
   waitedForUntilMs(life: Life): number {
     const { kubelet, kubeletUp, kubeletStartedAtMs, firstFaultAtMs, nowMs } = this.#facts;
     const isBrokenOff = this.#facts.isBeingEnded(life.podUid) || this.#facts.stopAskedAtMs(life.id) !== undefined;
@@ -45,7 +45,7 @@ export class HookFacts {
     return life.startedAtMs + (hookOf(life.plan, 0)?.takesMs ?? 0);
   }
 
-  /** Whether the container's hook has certainly failed in the running kubelet. */
+  /** Reports whether the container's hook has certainly failed in the running kubelet. */
   hasFailed(life: Life): boolean {
     const begun = this.of(life);
     const { kubelet, nowMs } = this.#facts;
@@ -53,22 +53,22 @@ export class HookFacts {
   }
 
   /**
-   * Whether the hook of an exited container had failed while the container ran: as planned, or because the runtime that
-   * executed its command went down. The kubelet then had a cause to stop the container before it exited.
+   * Reports whether the hook of an exited container had failed while the container ran: as planned, or because the
+   * runtime that executed its command went down. The kubelet then had a cause to stop the container before it exited.
    */
   hadFailedBeforeEnd({ id, endedAtMs = Number.POSITIVE_INFINITY }: Life): boolean {
     return (this.#failsAtMs.get(id) ?? Number.POSITIVE_INFINITY) <= endedAtMs;
   }
 
   /**
-   * Whether the container's hook has succeeded in an earlier kubelet, which may have reported the container as running.
-   * If it could not record the success, the next kubelet runs the hook again.
+   * Reports whether the container's hook has succeeded in an earlier kubelet, which may have reported the container as
+   * running. If the earlier kubelet could not record the success, the next kubelet runs the hook again.
    */
   hadSucceeded({ id }: Life): boolean {
     return this.#succeeded.has(id);
   }
 
-  /** Whether the container's hook may have failed, as planned or because of a fault. */
+  /** Reports whether the container's hook may have failed, as planned or because of a fault. */
   mayHaveFailed(life: Life): boolean {
     const { firstFaultAtMs, nowMs } = this.#facts;
     const { by } = life.plan.postStart ?? {};
@@ -93,7 +93,10 @@ export class HookFacts {
     if (hook.fails) this.#failsAtMs.set(hook.life.id, hook.untilMs);
   }
 
-  /** The runtime has gone down: the commands of hooks that it executes, or has still to execute, fail. */
+  /**
+   * Makes the hooks whose commands the runtime executes, or has still to execute, fail at this time: the runtime has
+   * gone down.
+   */
   #cutOff(atMs: number): void {
     for (const life of this.#facts.lives.running) {
       const isOver = (this.of(life)?.untilMs ?? atMs) < atMs;
@@ -101,7 +104,7 @@ export class HookFacts {
     }
   }
 
-  /** Whether the runtime, which executes exec hooks, went down or came up since the hook started. */
+  /** Reports whether the runtime, which executes exec hooks, went down or came up since the hook started. */
   #wasTroubled({ atMs }: KnownHook): boolean {
     return this.#facts.runtimeChangedAtMs >= atMs;
   }

@@ -11,9 +11,12 @@ export class Lives {
   readonly #lostSandboxes = new Map<string, number>();
   /** Time of the last request for a sandbox, by pod UID. */
   readonly #sandboxAskedAtMs = new Map<string, number>();
-  /** Delay with which the runtime creates a sandbox although the call has failed. 0 before such a fault is injected. */
+  /**
+   * Delay with which the runtime creates a sandbox although the call has failed; 0 before a fault with this effect is
+   * injected.
+   */
   #lateSandboxMs = 0;
-  /** Times at which such late sandboxes may appear, by pod UID. */
+  /** Times at which sandboxes whose creation has seemingly failed may still appear, by pod UID. */
   readonly #lateSandboxes = new Map<string, number[]>();
 
   /** The running processes. */
@@ -38,7 +41,7 @@ export class Lives {
     return this.#byName.get(`${uid}/${name}`) ?? [];
   }
 
-  /** Returns all runs of a pod's containers in one sandbox. */
+  /** Returns all runs of a pod's containers in one of its sandboxes. */
   inSandbox(uid: string, sandboxId: string): readonly Life[] {
     return [...this.#byId.values()].filter((life) => life.podUid === uid && life.sandboxId === sandboxId);
   }
@@ -49,8 +52,8 @@ export class Lives {
   }
 
   /**
-   * Whether a sandbox is superseded: no container runs in it, and its pod has since had a container in a later sandbox
-   * or has requested another one.
+   * Reports whether a sandbox is superseded: no container runs in it, and its pod has since had a container in a later
+   * sandbox or has requested another sandbox.
    */
   isSuperseded(sandboxId: string): boolean {
     const uid = this.uidOfSandbox(sandboxId);
@@ -60,19 +63,19 @@ export class Lives {
     return isReplaced && this.running.every((life) => life.sandboxId !== sandboxId);
   }
 
-  /** Time at which a kubelet last requested a sandbox for the pod. -1 if none did. */
+  /** Time at which a kubelet last requested a sandbox for the pod; -1 if no kubelet did. */
   sandboxAskedAtMs(uid: string): number {
     return this.#sandboxAskedAtMs.get(uid) ?? -1;
   }
 
-  /** Time at which a fault killed the sandbox. */
+  /** Time at which a fault killed the sandbox; `undefined` if no fault did. */
   sandboxLostAtMs(id: string): number | undefined {
     return this.#lostSandboxes.get(id);
   }
 
   /**
-   * Whether a sandbox whose creation seemed to fail may have appeared since then. The pod then has two sandboxes and is
-   * restarted.
+   * Reports whether a sandbox whose creation had seemingly failed may have appeared between the two times. The pod then
+   * has two sandboxes and is restarted.
    */
   mayHaveTwoSandboxes(uid: string, sinceMs: number, nowMs: number): boolean {
     return this.#lateSandboxes.get(uid)?.some((atMs) => sinceMs <= atMs && atMs <= nowMs) ?? false;

@@ -8,24 +8,24 @@ import { MANIFEST_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 export const SEEN_MS = 35_000;
 
 interface FileFacts {
-  /** Current content of the file. `undefined` if it is malformed. */
+  /** Current content of the file; `undefined` if the content is malformed. */
   readonly content: PodPlan | undefined;
-  /** The version that a kubelet keeps if it has seen all versions. */
+  /** The last well-formed version of the file, which a kubelet keeps if it has seen all versions. */
   readonly lastGood: PodPlan | undefined;
   readonly writtenAtMs: number;
   /**
-   * Whether containers have run according to `lastGood`. If so, a kubelet has seen this version, and the next kubelet
-   * must know it (F2).
+   * Whether containers have run according to `lastGood`. If containers have run according to this version, a kubelet
+   * has seen it, and the next kubelet must know it (F2).
    */
   readonly proven: boolean;
 }
 
-/** The manifest files, and the versions of them that a kubelet can know. */
+/** The manifest files, and the versions of these files that a kubelet can know. */
 export class ManifestFacts {
   readonly #files = new Map<string, FileFacts>();
   /** Names of all pods that each file has ever contained. */
   readonly #names = new Map<string, Set<string>>();
-  /** Times until which a kubelet may keep any version of a file, or none. */
+  /** Times until which it is uncertain which version of a file a kubelet keeps, if any. */
   readonly #unsureUntilMs = new Map<string, number>();
   readonly #uids = new Set<string>();
   /** Times until which files cannot be read, by path. */
@@ -38,12 +38,15 @@ export class ManifestFacts {
   #hiddenUntilMs = -1;
   #storeFaultUntilMs = -1;
 
-  /** Time until which manifests or their changes could not be read. -1 if they always could. */
+  /** Time until which manifests or their changes could not be read; -1 if there never was a read fault. */
   get hiddenUntilMs(): number {
     return this.#hiddenUntilMs;
   }
 
-  /** Time until which the kubelet's own directory last had a fault. The kubelet may have lost stored manifests. */
+  /**
+   * Time until which the kubelet's own directory last had a fault. A kubelet may have lost manifests that it stored
+   * before this time.
+   */
   get storeFaultUntilMs(): number {
     return this.#storeFaultUntilMs;
   }
@@ -59,23 +62,24 @@ export class ManifestFacts {
     return this.#unread.size;
   }
 
-  /** Whether any file has ever contained a pod with this UID. */
+  /** Reports whether any file has ever contained a pod with this UID. */
   hasEverHad(uid: string): boolean {
     return this.#uids.has(uid);
   }
 
-  /** Whether the pod's manifest is currently malformed. */
+  /** Reports whether the pod's manifest is currently malformed. */
   isBroken(uid: string): boolean {
     return [...this.#files.values()].some(({ content, lastGood }) => content === undefined && lastGood?.uid === uid);
   }
 
   /**
-   * Whether it is uncertain which version of the pod with this name a kubelet keeps, if any. This is so if the manifest
-   * could not be read when the kubelet started, and it is uncertain which version the previous kubelet saw last.
+   * Reports whether it is uncertain which version of the pod with this name a kubelet keeps, if any. A manifest that
+   * could not be read when the kubelet started makes this uncertain, unless the version that the previous kubelet saw
+   * last is known.
    */
   isUnsure(name: string): boolean {
     return [...this.#unsureUntilMs].some(([file, untilMs]) => {
-      // A removed pod is terminated only after all sources have reported (F1).
+      // Before all sources have reported, no removed pod is terminated, so the uncertainty lasts (F1).
       const held = this.#nowMs < untilMs || (!this.#sourcesReady && untilMs > this.#startedAtMs);
       return held && this.#names.get(file)?.has(name);
     });
@@ -100,7 +104,7 @@ export class ManifestFacts {
         this.#uids.add(pod.uid);
         this.#settle(file);
         if (!this.#files.has(file) && this.#isUnreadable(file)) this.#unread.add(file);
-        // The time at which the kubelet reads the file afterwards is uncertain.
+        // When the file becomes readable again, the kubelet reads it at an unknown time.
         if (this.#unread.has(file)) this.#unsureUntilMs.set(file, this.#hiddenUntilMs + SEEN_MS);
         this.#files.set(file, { content: pod, lastGood: pod, writtenAtMs: nowMs, proven: false });
         return;
@@ -130,7 +134,10 @@ export class ManifestFacts {
     }
   }
 
-  /** A kubelet that cannot read a manifest at its start uses the version that the previous kubelet stored. */
+  /**
+   * Marks the manifests whose version is uncertain after a kubelet start: a kubelet that cannot read a manifest at its
+   * start uses the version that the previous kubelet stored.
+   */
   #onStart(): void {
     this.#startedAtMs = this.#nowMs;
     this.#sourcesReady = false;
@@ -142,7 +149,7 @@ export class ManifestFacts {
       const untilMs = facts.content === undefined ? Number.POSITIVE_INFINITY : this.#hiddenUntilMs + SEEN_MS;
       this.#unsureUntilMs.set(file, untilMs);
     }
-    // A kubelet may also keep a deleted file's pod until it detects the deletion.
+    // A kubelet may also keep the pod of a deleted file until the kubelet detects the deletion.
     for (const file of this.#names.keys()) {
       if (!this.#files.has(file) && this.#nowMs <= this.#hiddenUntilMs) {
         this.#unsureUntilMs.set(file, this.#hiddenUntilMs + SEEN_MS);
@@ -170,7 +177,10 @@ export class ManifestFacts {
     return this.#nowMs < (this.#unreadableUntilMs.get(`${MANIFEST_DIRECTORY}/${file}`) ?? 0);
   }
 
-  /** Uncertainty about a file ends some time after the file's next change. */
+  /**
+   * Limits the uncertainty about a file after a change of the file: the kubelet reads the new version within
+   * {@link SEEN_MS}.
+   */
   #settle(file: string): void {
     if (!this.#unsureUntilMs.has(file)) return;
     this.#unsureUntilMs.set(file, Math.max(this.#nowMs, this.#hiddenUntilMs) + SEEN_MS);

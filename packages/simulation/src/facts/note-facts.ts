@@ -3,15 +3,15 @@ import { ROOT_DIRECTORY } from '../world/world.ts';
 
 const PODS_DIRECTORY = `${ROOT_DIRECTORY}/pods`;
 /**
- * Time after a fault by which a kubelet has written the notes that it could not write before. Longer than the time
- * between two syncs of a pod.
+ * Time after a fault by which a kubelet has written the notes about stopped containers that the fault prevented. The
+ * time is longer than the time between two syncs of a pod.
  */
 const REWRITTEN_MS = 90_000;
 const READS: ReadonlySet<string> = new Set(['readdir', 'read', 'stat', 'watch']);
 
 /**
  * Containers that a kubelet stopped without being able to record the reason in the pod's directory. The reason is lost
- * when that kubelet ends. If the container exited with code 0, nothing then shows that its restart is owed.
+ * when that kubelet ends. If the container exited with code 0, nothing then shows that the container must be restarted.
  */
 export class NoteFacts {
   /** Time until which the directories of pods cannot be written. */
@@ -19,7 +19,7 @@ export class NoteFacts {
   readonly #unwritten = new Set<string>();
   readonly #lost = new Set<string>();
 
-  /** Whether the reason for the stop of a container was lost with the kubelet that stopped it. */
+  /** Reports whether the reason for the stop of a container was lost with the kubelet that stopped it. */
   isLost(containerId: string): boolean {
     return this.#lost.has(containerId);
   }

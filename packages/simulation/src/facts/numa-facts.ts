@@ -17,13 +17,13 @@ export class NumaFacts {
   cpus: Held<readonly number[]> = new Map();
   /** Memory allocations that the kubelet last stored. */
   memory: Held<readonly HeldMemory[]> = new Map();
-  /** CPUs that were requested for a container later, in thousandths, by `uid/name`. */
+  /** CPUs that users have requested for containers by a resize, in thousandths, by `uid/name`. */
   readonly #resized = new Map<string, number>();
   /** Times of the last resizes, by pod UID. */
   readonly #resizedAtMs = new Map<string, number>();
-  /** Number of changes of the policies. */
+  /** Number of changes of the policies for CPUs and memory. */
   changes = 0;
-  /** Time of the last change of the policies. -1 if there was none. */
+  /** Time of the last change of the policies; -1 if there was none. */
   changedAtMs = -1;
 
   /** Returns the CPUs in thousandths that a user has requested for a container by a resize. */
@@ -31,12 +31,12 @@ export class NumaFacts {
     return this.#resized.get(`${uid}/${container}`);
   }
 
-  /** Time at which a user last requested other resources for a container of the pod. -1 if none has. */
+  /** Time at which a user last requested other resources for a container of the pod; -1 if no user has. */
   resizedAtMs(uid: string): number {
     return this.#resizedAtMs.get(uid) ?? -1;
   }
 
-  /** Must be called before the invariants judge the observation. */
+  /** Updates the facts about allocations. Must be called before the invariants judge the observation. */
   observe(observation: Observation): void {
     if (observation.kind === 'policiesChanged') {
       this.changes++;

@@ -2,7 +2,7 @@ import type { Observation } from '../observation.ts';
 import type { ObjectPlan, PodPlan } from '../scenario/plans.ts';
 
 interface ObjectHistory {
-  /** `undefined` if the object does not exist. */
+  /** Current version of the object; `undefined` if the object does not exist. */
   current: number | undefined;
   changedAtMs: number;
   readonly ever: Set<string>;
@@ -12,12 +12,12 @@ interface ObjectHistory {
 export class ObjectFacts {
   readonly #objects = new Map<string, ObjectHistory>();
 
-  /** Returns the object's content as text. Returns `undefined` if the object does not exist. */
+  /** Returns the object's content as text, or `undefined` if the object does not exist. */
   current(object: ObjectPlan): string | undefined {
     return this.#objects.get(keyOf(object))?.current?.toString();
   }
 
-  /** Time at which the object was last created, changed or deleted. 0 if it never existed. */
+  /** Time at which the object was last created, changed or deleted; 0 if it never existed. */
   changedAtMs(object: ObjectPlan): number {
     return this.#objects.get(keyOf(object))?.changedAtMs ?? 0;
   }
@@ -27,7 +27,7 @@ export class ObjectFacts {
     return this.#objects.get(keyOf(object))?.ever ?? new Set();
   }
 
-  /** Whether an object is missing that the pod requires to start. */
+  /** Reports whether an object is missing that the pod requires to start. */
   isHeldBack({ objects = [] }: PodPlan): boolean {
     return objects.some((object) => !object.optional && this.current(object) === undefined);
   }

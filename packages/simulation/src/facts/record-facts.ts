@@ -15,9 +15,9 @@ export class RecordFacts {
   /** Times of the removals, by container ID. */
   readonly #removedAtMs = new Map<string, number>();
   readonly #told = new Set<string>();
-  /** Times at which a kubelet last reported that it does not know how a container ended, by `uid/name`. */
+  /** Times at which a kubelet last reported that the exit of a container is unknown, by `uid/name`. */
   readonly #saidLostAtMs = new Map<string, number>();
-  /** Exits that the API shows for its pods, and the exits that it showed when the running kubelet started. */
+  /** Exits that the API shows for the pods of the node, and those that it showed when the running kubelet started. */
   readonly #shown = new Set<string>();
   #shownAtStart: ReadonlySet<string> = new Set();
   readonly #api: ApiFacts;
@@ -27,31 +27,37 @@ export class RecordFacts {
   }
 
   /**
-   * Whether the running kubelet cannot know the exit of a run, because the record was removed before this kubelet had
-   * reported the exit and before the API showed it.
+   * Reports whether the running kubelet cannot know the exit of a run, because the record was removed before this
+   * kubelet had reported the exit and before the API showed it.
    */
   isLost(life: Life): boolean {
     return this.wasRemoved(life) && !this.wasTold(life);
   }
 
-  /** Whether a kubelet has reported that it does not know how a run ended, and no kubelet can know it. */
+  /** Reports whether a kubelet has reported that the exit of a run is unknown, and no kubelet can know the exit. */
   isReportedAsLost(life: Life): boolean {
     const removedAtMs = this.#removedAtMs.get(life.id) ?? Number.POSITIVE_INFINITY;
     const saidAtMs = this.#saidLostAtMs.get(`${life.podUid}/${life.name}`) ?? -1;
     return this.isLost(life) && saidAtMs >= removedAtMs;
   }
 
-  /** Whether the running kubelet reported the exit of a run while the record existed, or found the exit in the API. */
+  /**
+   * Reports whether the running kubelet reported the exit of a run while the record existed, or found the exit in the
+   * API.
+   */
   wasTold({ id }: Life): boolean {
     return this.#told.has(id) || this.#shownAtStart.has(id);
   }
 
-  /** Whether the record of a run was removed without the kubelet's knowledge. */
+  /** Reports whether the record of a run was removed without the kubelet's knowledge. */
   wasRemoved({ id }: Life): boolean {
     return this.#removedAtMs.has(id);
   }
 
-  /** Time at which the record of a run was removed without the kubelet's knowledge. Infinity if it was not. */
+  /**
+   * Time at which the record of a run was removed without the kubelet's knowledge; `Infinity` if the record was not
+   * removed so.
+   */
   removedAtMs({ id }: Life): number {
     return this.#removedAtMs.get(id) ?? Number.POSITIVE_INFINITY;
   }
@@ -61,7 +67,7 @@ export class RecordFacts {
       this.#told.clear();
       this.#shownAtStart = new Set(this.#shown);
     }
-    // The API's content may be stale or incomplete.
+    // A kubelet may not have found exits in the API if the API's content was stale or incomplete.
     if (this.#api.stale) this.#shownAtStart = new Set();
     if (observation.kind === 'apiRequest' && observation.shown?.mirror === false) this.#onShown(observation.shown);
     if (observation.kind === 'recordRemoved') this.#removedAtMs.set(observation.id, observation.atMs);
@@ -80,7 +86,7 @@ export class RecordFacts {
       if (state?.terminated?.reason === UNKNOWN_END) this.#saidLostAtMs.set(`${uid}/${name}`, observation.atMs);
       for (const one of [state, lastState]) {
         const id = bareContainerId(one?.terminated?.containerID);
-        // If the record is removed later, the kubelet already knows the exit.
+        // An exit that was reported while its record existed stays known to the kubelet when the record is removed.
         if (id !== '' && !this.#removedAtMs.has(id)) this.#told.add(id);
       }
     }

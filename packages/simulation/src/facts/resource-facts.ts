@@ -12,9 +12,9 @@ const GRANTS_FILE = '/allocated_pods_state';
 
 /** Stats about memory or disk that the running kubelet has received. */
 export interface Lack {
-  /** Time of the last stats that showed a shortage. -1 if there were none. */
+  /** Time of the last stats that showed a shortage; -1 if there were none. */
   readonly lastAtMs: number;
-  /** Time since which all received stats have shown a shortage. Infinity if the last ones did not. */
+  /** Time since which all received stats have shown a shortage; `Infinity` if the last stats did not. */
   readonly sinceMs: number;
 }
 
@@ -31,7 +31,7 @@ export class ResourceFacts {
   startedWithAllGrants = true;
   /** The last stats that the running kubelet received. */
   figures: Figures | undefined;
-  /** Time at which the kubelet last looked for unused images. -1 if it never did. */
+  /** Time at which the kubelet last looked for unused images; -1 if the running kubelet never did. */
   imagesSoughtAtMs = -1;
   /** Whether the node was ever short of a resource or below a soft threshold. */
   wasShort = false;
@@ -48,7 +48,7 @@ export class ResourceFacts {
   readonly #over = new Set<string>();
   readonly #stoppedAtMs = new Map<string, number>();
   readonly #asked = new Map<string, CpuPlan>();
-  /** Earlier requests, with the times at which they were replaced. */
+  /** Earlier CPU requests of pods, with the times at which they were replaced. */
   readonly #askedBefore = new Map<string, { readonly cpu: CpuPlan; readonly untilMs: number }[]>();
   readonly #written = new Map<string, CpuPlan | undefined>();
   readonly #changedAtMs = new Map<string, number>();
@@ -65,16 +65,16 @@ export class ResourceFacts {
   }
 
   /**
-   * Time at which a pod was evicted with a grace period, for a soft threshold. -1 if it was not, or if a hard threshold
-   * was exceeded since, which ends the grace period.
+   * Time at which a pod was evicted for a soft threshold, with a grace period; -1 for all other pods. A hard threshold
+   * that is exceeded later ends the grace period, and the result is then -1, too.
    */
   softlyEvictedAtMs(uid: string): number {
     return this.#softly.get(uid) ?? -1;
   }
 
   /**
-   * Whether the node has ever rejected or terminated the pod for lack of resources. No invariant may then require the
-   * pod to run.
+   * Reports whether the node has ever rejected or terminated the pod for lack of resources, so that no invariant may
+   * require the pod to run.
    */
   wasEnded(uid: string): boolean {
     return this.#ended.has(uid);
@@ -85,44 +85,45 @@ export class ResourceFacts {
     return this.#ended.size > 0;
   }
 
-  /** Whether the running kubelet has rejected the pod, which then holds no resources. */
+  /** Reports whether the running kubelet has rejected the pod, which then holds no resources. */
   isRefused(uid: string): boolean {
     return this.#refusedAtMs.has(uid);
   }
 
-  /** Time at which the running kubelet last rejected the pod. -1 if it has not. */
+  /** Time at which the running kubelet last rejected the pod; -1 if the kubelet has not. */
   refusedAtMs(uid: string): number {
     return this.#refusedAtMs.get(uid) ?? -1;
   }
 
-  /** Time since which the pod is being preempted. Infinity if it is not. */
+  /** Time since which the pod is being preempted; `Infinity` if the pod is not being preempted. */
   preemptedAtMs(uid: string): number {
     return this.#preemptedAtMs.get(uid) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Whether the running kubelet has reported a terminal phase of the pod, which then holds no resources. */
+  /** Reports whether the running kubelet has reported a terminal phase of the pod, which then holds no resources. */
   isOver(uid: string): boolean {
     return this.#over.has(uid);
   }
 
   /**
-   * Time at which the running kubelet had stopped the whole pod, if it has not restarted the pod since. -1 otherwise.
+   * Returns the time at which the running kubelet had stopped the whole pod; -1 if the kubelet has not, or has
+   * restarted the pod since.
    */
   stoppedAtMs(uid: string): number {
     return this.#stoppedAtMs.get(uid) ?? -1;
   }
 
-  /** Returns the latest request of a pod that was ever resized. */
+  /** Returns the latest CPU requests of a pod; `undefined` if the pod was never resized. */
   askedFor(uid: string): CpuPlan | undefined {
     return this.#asked.get(uid);
   }
 
-  /** Returns earlier requests that were in effect at any time since `sinceMs`. */
+  /** Returns the earlier CPU requests of a pod that were in effect at any time since `sinceMs`. */
   askedBefore(uid: string, sinceMs: number): readonly CpuPlan[] {
     return (this.#askedBefore.get(uid) ?? []).flatMap(({ cpu, untilMs }) => (untilMs >= sinceMs ? [cpu] : []));
   }
 
-  /** Time of the last change of the pod's requests or allocation. -1 if there was none. */
+  /** Time of the last change of the pod's requests or allocation; -1 if there was none. */
   changedAtMs(uid: string): number {
     return this.#changedAtMs.get(uid) ?? -1;
   }
@@ -151,7 +152,7 @@ export class ResourceFacts {
         return;
       case 'podEndedByNode':
         this.#ended.add(observation.uid);
-        // Another preemption, or a repetition, does not restart the wait for this pod.
+        // A pod that is already being preempted keeps the start of its wait if it is preempted again.
         if (observation.reason === PREEMPTION_REASON && !this.#preemptedAtMs.has(observation.uid))
           this.#preemptedAtMs.set(observation.uid, observation.atMs);
         this.#onEnded(observation);
@@ -210,18 +211,22 @@ export class ResourceFacts {
       this.#lacks[of] = toldOf(this.#lacks[of], figures.low[of], atMs);
       this.#hardLacks[of] = toldOf(this.#hardLacks[of], figures.short[of], atMs);
     }
-    // A pod that is evicted for one resource may also be the first candidate for the other.
+    // A hard threshold ends the grace period of a pod that was evicted for a soft one, also if it concerns the other
+    // resource.
     if (figures.short.memory || figures.short.disk) this.#softly.clear();
   }
 
-  /** A pod that is also terminated for another reason may have no grace period. */
+  /**
+   * Records whether a pod is evicted for a soft threshold only. A pod that is also terminated for another reason may
+   * have no grace period.
+   */
   #onEnded({ uid, reason, of, atMs }: Extract<Observation, { readonly kind: 'podEndedByNode' }>): void {
     const isSoft = reason === 'Evicted' && of !== undefined && this.figures?.short[of] === false;
     if (isSoft && !this.#softly.has(uid)) this.#softly.set(uid, atMs);
     else if (!isSoft) this.#softly.delete(uid);
   }
 
-  /** A changed resource request in a manifest resizes its pod if the pod exists. */
+  /** Records a changed CPU request in a manifest, which resizes the pod if the pod exists. */
   #onWritten({ uid, cpu }: PodPlan, atMs: number): void {
     const before = this.#written.get(uid);
     this.#written.set(uid, cpu);
@@ -253,11 +258,11 @@ interface Resources {
   readonly requests?: { readonly cpu?: string };
 }
 
-/** Resources allocated to a pod. */
+/** CPU that is allocated to a pod. */
 interface Granted {
-  /** Sum over all containers. */
+  /** Sum of the allocations of all containers, in thousandths of a CPU. */
   readonly millis: number;
-  /** Allocation of each container, as text. */
+  /** Allocation of each container as text, for comparison. */
   readonly text: string;
 }
 

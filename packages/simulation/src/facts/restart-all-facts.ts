@@ -18,16 +18,16 @@ export class RestartAllFacts {
   }
 
   /**
-   * Time of the last such exit in a pod. -1 if there was none. The kubelet may not notice an exit that happens while
-   * the container is being stopped.
+   * Time of the last exit in a pod that required a restart of all its containers; -1 if there was none. The kubelet may
+   * not notice an exit that happens while the container is being stopped.
    */
   askedAtMs(uid: string): number {
     return this.#askedAtMs.get(uid) ?? -1;
   }
 
   /**
-   * Time of the last such exit that the kubelet must have noticed. -1 if there was none, or if the pod was removed
-   * since.
+   * Time of the last exit in a pod that required a restart of all its containers and that the kubelet must have
+   * noticed; -1 if there was none, or if the pod was removed since.
    */
   surelyAskedAtMs(uid: string): number {
     const askedAtMs = this.#surelyAskedBy.get(uid)?.endedAtMs ?? -1;
@@ -35,20 +35,24 @@ export class RestartAllFacts {
   }
 
   /**
-   * Time at which the kubelet first requested the removal of the record of the exited container. This record is removed
-   * last, so all earlier runs are gone. -1 if there was none.
+   * Time at which the kubelet first requested the removal of the record whose exit required a restart of all
+   * containers; -1 if the kubelet has not. The record of this exit is removed last, so the restart has dealt with all
+   * earlier runs.
    */
   doneAtMs(uid: string): number {
     return this.#doneAtMs.get(uid) ?? -1;
   }
 
-  /** Whether a run may be stopped, or may have been stopped, in order to restart all containers. */
+  /** Reports whether a run may be stopped, or may have been stopped, in order to restart all containers. */
   mayEnd({ podUid, startedAtMs }: Life): boolean {
     const askedAtMs = this.askedAtMs(podUid);
     return askedAtMs >= 0 && (askedAtMs >= startedAtMs || this.doneAtMs(podUid) < askedAtMs);
   }
 
-  /** Whether a run started before the last restart of all containers, or before the exit that requires one. */
+  /**
+   * Reports whether a run started before the last restart of all containers, or before the exit that requires a restart
+   * of all containers.
+   */
   isOver({ podUid, startedAtMs }: Life): boolean {
     return Math.max(this.askedAtMs(podUid), this.doneAtMs(podUid)) >= startedAtMs;
   }
@@ -77,15 +81,18 @@ export class RestartAllFacts {
     if (!isStopped && isWanted && runtimeUp && !resources.diskWasShort) this.#surelyAskedBy.set(podUid, life);
   }
 
-  /** The exit may not have been noticed before its record was removed. */
+  /**
+   * Drops the claim that the kubelet must have noticed an exit: the kubelet may not have seen the exit before its
+   * record was removed.
+   */
   #onRemoved(id: string): void {
     const life = this.#facts.lives.byId(id);
     if (life !== undefined && this.#surelyAskedBy.get(life.podUid) === life) this.#surelyAskedBy.delete(life.podUid);
   }
 
   /**
-   * A container that exited while it was being stopped for another reason is restarted without evaluating its exit
-   * code.
+   * Drops the claim that the kubelet must have noticed an exit: a container that exited while it was being stopped for
+   * another reason is restarted without evaluating its exit code.
    */
   #onStart({ podUid, name }: Life): void {
     const life = this.#surelyAskedBy.get(podUid);

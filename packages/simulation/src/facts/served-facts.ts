@@ -10,8 +10,8 @@ export class ServedFacts {
   #errorUntilMs = -1;
   #unsureUntilMs = -1;
   /**
-   * Whether a kubelet has started that may use an older response. Removed pods are terminated only after all sources
-   * have reported (F1).
+   * Whether a kubelet has started that may use an older response of the manifest URL, because not all sources have
+   * reported yet. Removed pods are terminated only after all sources have reported (F1).
    */
   #waiting = false;
   readonly #ever = new Set<string>();
@@ -30,8 +30,8 @@ export class ServedFacts {
   }
 
   /**
-   * Whether a restarted kubelet may still act on an older stored response for this pod, because the kubelet has not seen a
-   * new response yet.
+   * Reports whether a restarted kubelet may still act on an older stored response for this pod, because the kubelet has
+   * not seen a new response yet.
    */
   isUnsure(uid: string, storeFaultUntilMs: number): boolean {
     if (!(this.#nowMs < this.#unsureUntilMs || this.#waiting) || !this.#ever.has(uid)) return false;

@@ -11,15 +11,15 @@ export const REFUSAL_REASON = 'NodeShutdown';
 /** Pods with this or a higher priority are critical. */
 const CRITICAL_FROM = 2_000_000_000;
 
-/** Grace period of the pods from one priority up to the next one in the list. */
+/** Grace period for the pods with at least this priority, up to the next higher priority in the list. */
 export interface Period {
   readonly priority: number;
   readonly graceSeconds: number;
 }
 
 /**
- * Returns the grace periods of a plan in ascending order of priority. Implemented from the documentation, independently
- * of the tested code.
+ * Returns the grace periods of a plan in ascending order of priority. The function is implemented from the
+ * documentation, independently of the tested code.
  */
 export function periodsOf({ total, byPriority }: ShutdownPlan): readonly Period[] {
   if (byPriority !== undefined) return byPriority.toSorted((a, b) => a.priority - b.priority);
@@ -40,19 +40,16 @@ export function groupOf(periods: readonly Period[], pod: PodPlan | undefined): n
 }
 
 /**
- * Shutdowns that logind has announced, the kubelet's knowledge of them, and the pods that the kubelet has terminated
- * for a shutdown.
+ * Shutdowns that logind has announced, the shutdowns that the kubelet knows, and the pods that the kubelet has
+ * terminated for a shutdown.
  */
 export class ShutdownFacts {
-  /**
-   * Whether a shutdown is announced, and the time of the last change of the announcement. The time is -1 before the
-   * first one.
-   */
+  /** Whether a shutdown is announced, and the time at which this last changed: -1 before the first announcement. */
   isSaid = false;
   saidAtMs = -1;
   /**
-   * Whether the running kubelet knows about the shutdown, and the time at which it last learned of a change. The time
-   * is -1 before the first one.
+   * Whether the running kubelet knows about the shutdown, and the time at which the kubelet last learned of a change:
+   * -1 before the first one.
    */
   isHeard = false;
   heardAtMs = -1;
@@ -67,7 +64,7 @@ export class ShutdownFacts {
   hasWatched = false;
   /**
    * UIDs of the pods that the running kubelet must terminate for the shutdown: pods that were running and wanted when
-   * it learned of the shutdown.
+   * the kubelet learned of the shutdown.
    */
   due: readonly string[] = [];
   readonly #toldAtMs = new Map<string, number>();
@@ -77,32 +74,36 @@ export class ShutdownFacts {
   readonly #stoppedAtMs = new Map<string, number>();
 
   /**
-   * Whether the pod was terminated or rejected for a shutdown, so that no invariant may require it to run. The next
-   * kubelet starts static pods again.
+   * Reports whether the pod was terminated or rejected for a shutdown, so that no invariant may require the pod to run.
+   * The next kubelet starts static pods again.
    */
   wasEnded(uid: string): boolean {
     return this.#ended.has(uid);
   }
 
   /**
-   * Like {@link wasEnded}, but over all kubelets. A kubelet's decision about a static pod is lost with the kubelet, and
-   * the next kubelet may start the pod again.
+   * Reports whether any kubelet terminated or rejected the pod for a shutdown, also an earlier kubelet, unlike
+   * {@link wasEnded}. A kubelet's decision about a static pod is lost with the kubelet, and the next kubelet may start
+   * the pod again.
    */
   wasEverEnded(uid: string): boolean {
     return this.#everEnded.has(uid);
   }
 
-  /** Whether any kubelet has ever terminated the pod for a shutdown. */
+  /** Reports whether any kubelet has ever terminated the pod for a shutdown. */
   wasTold(uid: string): boolean {
     return this.#everTold.has(uid);
   }
 
-  /** Time at which the running kubelet first started to terminate the pod for a shutdown. `undefined` if it has not. */
+  /**
+   * Time at which the running kubelet first started to terminate the pod for a shutdown; `undefined` if the kubelet has
+   * not.
+   */
   toldAtMs(uid: string): number | undefined {
     return this.#toldAtMs.get(uid);
   }
 
-  /** Time at which the last container of the pod exited. -1 if none has. */
+  /** Time at which the last container of the pod exited; -1 if no container has. */
   stoppedAtMs(uid: string): number {
     return this.#stoppedAtMs.get(uid) ?? -1;
   }
@@ -164,7 +165,7 @@ export class ShutdownFacts {
   }
 }
 
-/** Returns static pods that wait for another pod of the same name. They are terminated without ever having run. */
+/** Returns static pods that wait for another pod of the same name. A shutdown terminates these pods without any run. */
 function inLine(facts: Facts): readonly string[] {
   const { pods } = facts;
   return [...pods.wanted.values()].flatMap(({ uid, name }) => {
@@ -174,7 +175,7 @@ function inLine(facts: Facts): readonly string[] {
   });
 }
 
-/** Whether a kubelet that learns of a shutdown now must know that the pod should be running. */
+/** Reports whether a kubelet that learns of a shutdown now must know that the pod should be running. */
 function isDue(uid: string, facts: Facts): boolean {
   const { pods } = facts;
   if (!facts.isKnownToKubelet(uid) || !pods.wanted.has(uid) || pods.isUnsure(uid)) return false;

@@ -5,10 +5,10 @@ import { uniqueName } from '../scenario/volume-objects.ts';
 import type { CsiCall } from '../world/csi-driver.ts';
 import type { CsiPlace } from '../world/csi-drivers.ts';
 
-/** A call of a CSI driver that is not over. */
+/** A call of a CSI driver that is in progress. */
 export interface RunningCall {
   readonly call: CsiCall;
-  /** Number of the kubelet's life that made the call. */
+  /** Number of the kubelet process that made the call. */
   readonly kubelet: number;
 }
 
@@ -21,14 +21,14 @@ export class VolumeFacts {
   readonly #published = new Map<string, string>();
   readonly #attached = new Set<string>();
   readonly #running = new Map<CsiCall, RunningCall>();
-  /** Paths at which a volume is staged or published and the running kubelet knows it. */
+  /** Volumes with the paths at which the running kubelet knows that they are staged or published. */
   readonly #known = new Set<string>();
-  /** Paths whose last answered call published a volume. */
+  /** Paths at which a driver has confirmed that it published a volume, without an unpublish call since. */
   readonly #confirmed = new Set<string>();
   #inUse: readonly string[] | undefined;
-  /** Time until which a driver may hang or be unreachable. -1 if none ever was. */
+  /** Time until which a driver may hang or be unreachable; -1 if no driver ever was. */
   troubledUntilMs = -1;
-  /** Time at which the API server last lost its store. -1 if it never did. */
+  /** Time at which the API server last lost its store; -1 if the server never did. */
   wipedAtMs = -1;
 
   constructor({ csi }: NodePlan) {
@@ -36,7 +36,7 @@ export class VolumeFacts {
     this.#attachable = new Set(csi?.volumes.filter(({ driver }) => attaching.has(driver)).map(({ name }) => name));
   }
 
-  /** The calls that are not over. */
+  /** The calls of CSI drivers that are in progress. */
   get running(): readonly RunningCall[] {
     return [...this.#running.values()];
   }
@@ -47,7 +47,7 @@ export class VolumeFacts {
     return staged.filter(({ volume }) => this.#attachable.has(volume));
   }
 
-  /** The names in `volumesInUse` of the API's node. `undefined` if there is none. */
+  /** The names in `volumesInUse` of the node's status in the API; `undefined` if the node is not registered. */
   get inUse(): readonly string[] | undefined {
     return this.#inUse;
   }
@@ -77,19 +77,22 @@ export class VolumeFacts {
   }
 
   /**
-   * Whether the kubelet has learned that the volume was staged or published at this path, and has not reverted that
-   * since.
+   * Reports whether the kubelet has learned that the volume was staged or published at this path, and has not unstaged
+   * or unpublished the volume since.
    */
   isKnown({ call, volume, path }: Pick<CsiCall, 'call' | 'volume' | 'path'>): boolean {
     return this.#known.has(`${call === 'stage' ? 'stage' : 'publish'} ${volume} ${path}`);
   }
 
-  /** Whether the last answered call at the path published a volume. */
+  /**
+   * Reports whether a driver has confirmed that it published a volume at the path, and no unpublish call has started
+   * since.
+   */
   isConfirmed(path: string): boolean {
     return this.#confirmed.has(path);
   }
 
-  /** Must be called before the invariants judge the observation. */
+  /** Updates the facts about volumes. Must be called before the invariants judge the observation. */
   observe(observation: Observation): void {
     switch (observation.kind) {
       case 'csiCall':

@@ -7,7 +7,7 @@ import { ServedFacts } from './served-facts.ts';
 /** The pods that the user wants according to manifests and API, and all pods that were ever wanted. */
 export class WantedPods {
   readonly #files = new ManifestFacts();
-  /** Set if there is a manifest URL. */
+  /** Facts about the manifest URL; `undefined` if the node has no manifest URL. */
   readonly #served: ServedFacts | undefined;
   #nowMs = 0;
   readonly #inApi = new Map<string, PodPlan>();
@@ -33,24 +33,24 @@ export class WantedPods {
   }
 
   /**
-   * Whether a manifest ever contained the pod. If the manifest of another pod of the same name could not be read, the
-   * user may have wanted that pod instead.
+   * Reports whether a manifest ever contained the pod while manifests of other pods with its name may have been
+   * unreadable. The user may then have wanted another pod of this name instead.
    */
   mayHaveBeenFirst(uid: string): boolean {
     return this.#files.hiddenUntilMs >= 0 && this.#files.hasEverHad(uid);
   }
 
-  /** Whether the pod was bound to the node in the API. */
+  /** Reports whether the pod was bound to the node in the API. */
   isApiPod(uid: string): boolean {
     return this.#everInApi.has(uid);
   }
 
-  /** Time at which the pod was last unwanted. -1 if it is wanted and always was. */
+  /** Time at which the pod was last unwanted; -1 if the pod is wanted and always was. */
   lastUnwantedAtMs(uid: string): number {
     return this.#wanted.has(uid) ? (this.#lastUnwantedAtMs.get(uid) ?? -1) : this.#nowMs;
   }
 
-  /** Time since which the pod is no longer wanted. Infinity if it is wanted. */
+  /** Time since which the pod is no longer wanted; `Infinity` if the pod is wanted. */
   unwantedSinceMs(uid: string): number {
     return this.#wanted.has(uid) ? Number.POSITIVE_INFINITY : (this.#unwantedSinceMs.get(uid) ?? 0);
   }
@@ -60,14 +60,14 @@ export class WantedPods {
     return this.#wantedSinceMs.get(uid) ?? this.#nowMs;
   }
 
-  /** Whether the pod's manifest file is currently malformed. */
+  /** Reports whether the pod's manifest file is currently malformed. */
   isBroken(uid: string): boolean {
     return this.#files.isBroken(uid);
   }
 
   /**
-   * Whether it is uncertain that a kubelet keeps the pod, because the pod's source cannot be read and has changed since
-   * it was last read.
+   * Reports whether it is uncertain that a kubelet keeps the pod, because the pod's source cannot be read and has
+   * changed since the last successful read.
    */
   isUnsure(uid: string): boolean {
     if (this.isApiPod(uid)) return false;
@@ -77,7 +77,7 @@ export class WantedPods {
     );
   }
 
-  /** Whether it is uncertain for any pod that a kubelet keeps the pod, see {@link isUnsure}. */
+  /** Whether {@link isUnsure} is true for any pod that was ever wanted. */
   get someAreUnsure(): boolean {
     return this.knownUids.some((uid) => this.isUnsure(uid));
   }
@@ -87,7 +87,7 @@ export class WantedPods {
     return this.#files.storeFaultUntilMs;
   }
 
-  /** Time until which changes of manifests could not be read. -1 if they always could. */
+  /** Time until which changes of manifests could not be read; -1 if there never was a read fault. */
   get hiddenUntilMs(): number {
     return this.#files.hiddenUntilMs;
   }

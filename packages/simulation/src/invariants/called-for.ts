@@ -9,7 +9,7 @@ interface Request {
   readonly config?: { readonly metadata?: { readonly uid?: string } };
 }
 
-/** Returns the UID of the pod that a runtime call concerns. Returns `undefined` if it is unknown or there is none. */
+/** Returns the UID of the pod that a runtime call concerns, or `undefined` if the call concerns no known pod. */
 export function calledFor({ port, args }: PortCall, facts: Facts): string | undefined {
   if (port !== 'cri') return undefined;
   const { containerId, podSandboxId, sandboxConfig, config } = (args[0] ?? {}) as Request;

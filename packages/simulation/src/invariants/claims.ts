@@ -40,7 +40,7 @@ export const claimsAreHeld: Invariant = invariant(
     if (call === 'unprepare') {
       return judged(users[0] && `${claim} is unprepared while ${subject(users[0])} is running with it`);
     }
-    // For another pod that shares the claim, the next kubelet prepares the claim again, as upstream's kubelet does.
+    // If another pod shares the claim, a restarted kubelet prepares the claim again, as upstream's kubelet does.
     const isShared = (life: Life): boolean =>
       facts.pods.planOf(life.podUid)?.claim === 'shared' && life.startedAtMs < facts.kubeletStartedAtMs;
     const known = users.find((life) => life.startedAtMs >= claims.answeredAtMs(claim) && !isShared(life));

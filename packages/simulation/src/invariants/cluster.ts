@@ -11,14 +11,14 @@ import { watchSilenceMs } from './watch-silence.ts';
 
 /** Time after which the API server must show an unchanged status if nothing prevents it. */
 const SHOWN_MS = 45_000;
-/** A lease is renewed about every 10 s. Time after a fault by which the renewals must be regular again. */
+/** Time after a fault by which the lease must be renewed regularly again. A renewal is due about every 10 s. */
 const LEASE_SETTLED_MS = 45_000;
 const LEASE_LATE_MS = 16_000;
-/** Longer than any fault of the runtime lasts. */
+/** Maximum delay of a restart during an outage of the API server: longer than any fault of the runtime lasts. */
 const ALONE_LATE_MS = 150_000;
 
 /**
- * S2 in the API: no terminal phase reaches the API server until all containers have stopped, and none starts
+ * S2 in the API: no terminal phase reaches the API server until all containers have stopped, and no container starts
  * afterwards.
  */
 export const terminalIsShownLate: Invariant = invariant('S2', ['containerStarted', 'apiRequest'], () => {
@@ -26,7 +26,7 @@ export const terminalIsShownLate: Invariant = invariant('S2', ['containerStarted
   return (observation, facts) => {
     if (observation.kind === 'containerStarted') {
       const { podUid, name } = observation.life;
-      // A kubelet that started with a stale list does not know the terminal phase, as in upstream.
+      // A kubelet that started with a stale list does not know the terminal phase, and neither does upstream's.
       if (!terminal.has(podUid) || facts.api.wasStaleSince(facts.kubeletStartedAtMs)) return undefined;
       return { wrong: `container ${name} of pod ${podUid} started although the API shows a terminal phase of the pod` };
     }
@@ -78,7 +78,7 @@ export const mirrors: Invariant = invariant('F3', ['kubeletStarted', 'stepBegan'
     const isMirror = resource === 'pods' && name.endsWith(`-${NODE_NAME}`);
     if (verb !== 'delete' || !isMirror || status !== 200) return undefined;
     const own = name.slice(0, -NODE_NAME.length - 1);
-    // A fault may have delayed the request, so it was sent earlier.
+    // A fault may have delayed the request, so the kubelet may have sent the request earlier.
     const troubled = facts.api.inTrouble || observation.atMs - facts.api.troubleAtMs < MAX_REQUEST_DELAY_MS;
     const sentAtMs = observation.atMs - (troubled ? MAX_REQUEST_DELAY_MS : 0);
     const life = facts.lives.running.find(({ podUid }) => {
@@ -119,7 +119,7 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
   const sinceMs = Math.max(facts.api.awaySinceMs, facts.runtimeChangedAtMs);
   let seen = false;
   for (const pod of facts.pods.wanted.values()) {
-    // A pod that was admitted before its resources were known to be devices may never get them.
+    // A pod that was admitted before its resources were known to be devices may never get these devices.
     if (facts.wasEnded(pod.uid) || hasToReadItsObjects(pod, facts) || facts.devices.wasLetInBlindly(pod)) continue;
     for (const plan of pod.init.length === 0 && !facts.objects.isHeldBack(pod) ? pod.containers : []) {
       const last = facts.lives.of(pod.uid, plan.name).at(-1);
@@ -138,8 +138,8 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
 });
 
 /**
- * Whether the running kubelet has not started any container of a pod with secrets or config maps. It may have been
- * unable to read them before the outage.
+ * Reports whether the running kubelet has not started any container of a pod with secrets or config maps. The kubelet
+ * may have been unable to read these objects before the outage.
  */
 function hasToReadItsObjects({ uid, objects, containers }: PodPlan, { lives, kubeletStartedAtMs }: Facts): boolean {
   const runs = containers.flatMap(({ name }) => lives.of(uid, name));
@@ -168,7 +168,7 @@ export const leaseBeats: Invariant = invariant('N6', ['apiRequest', 'health'], (
   };
 });
 
-/** Returns the first fault of the API server's pods in the final state. */
+/** Returns the first difference between the API server's pods and the desired final state. */
 export function clusterFault(facts: Facts, look: ClusterLook): string | undefined {
   const stray = look.shown.find(({ uid, mirror }) => !mirror && !facts.pods.wanted.has(uid));
   if (stray !== undefined) return `the object of pod ${stray.uid} (${stray.name}) is left in the API`;
@@ -201,8 +201,8 @@ function mirrorFault(facts: Facts, { shown, said }: ClusterLook): string | undef
 }
 
 /**
- * Whether the API server rejects a status of running containers, because it shows how the containers ended for a
- * shutdown.
+ * Reports whether the API server rejects a status of running containers, because the API shows how the containers ended
+ * for a shutdown.
  */
 function endedForGood(uid: string, { pods, shutdown }: Facts): boolean {
   const pod = pods.planOf(uid);
@@ -229,8 +229,9 @@ function shownFault(
 }
 
 /**
- * Whether the kubelet may report restart counts from a stale read: it rejected the pod and never inspected its
- * containers, or it started with stale reads and the runtime has no older records.
+ * Reports whether the kubelet may report restart counts from a stale read. This can happen if the kubelet rejected the
+ * pod and never inspected its containers. It can also happen if the kubelet started with stale reads and the runtime
+ * has no older records.
  */
 function wasReadOld({ api, resources, kubeletStartedAtMs }: Facts, uid: string): boolean {
   return (resources.isRefused(uid) && api.staleUntilMs > 0) || api.wasStaleSince(kubeletStartedAtMs);
@@ -238,7 +239,10 @@ function wasReadOld({ api, resources, kubeletStartedAtMs }: Facts, uid: string):
 
 const RESTARTS = / \d+(?= \S*$)/;
 
-/** Whether the containers are equal except that the API has higher restart counts, which must not decrease (S3). */
+/**
+ * Reports whether two texts of container statuses are equal except that the API has higher restart counts, which must
+ * not decrease (S3).
+ */
 function hasMoreRestarts(shown: string, said: string): boolean {
   const [inApi, own] = [shown.split('; '), said.split('; ')];
   if (inApi.length !== own.length) return false;

@@ -60,14 +60,14 @@ export const backOff: Invariant = invariant('C2', ['containerStarted'], () => (o
  */
 function crashesInARow(life: Life, facts: Facts): readonly Life[] {
   const crashes: Life[] = [];
-  // In a new sandbox init containers run again, and their old records are removed.
+  // Init containers run again in a new sandbox, and their old records are removed.
   const isInit = facts.pods.planOf(life.podUid)?.init.some(({ name }) => name === life.name) ?? false;
   for (const earlier of facts.lives.of(life.podUid, life.name).toReversed()) {
-    // If the removal of a container was requested before it started, the kubelet never saw how it exited.
+    // If the removal of a container was requested before its start, the kubelet never saw how the container exited.
     if (earlier === life || facts.wasRemovedUnstarted(earlier)) continue;
     // A container that exits while it is being stopped, or together with its sandbox, has not crashed.
     const lost = facts.lives.sandboxLostAtMs(earlier.sandboxId) !== undefined;
-    // A container that was stopped for its liveness probe is not a crash for a kubelet that did not see its exit.
+    // A stop for the liveness probe is not known as a crash to a kubelet that did not see the exit.
     const ill = earlier.plan.probes?.liveness !== undefined && facts.stopAskedAtMs(earlier.id) !== undefined;
     const stopped = earlier.termAtMs !== undefined || lost || ill;
     const byItself = !stopped && (earlier.end === 'exited' || earlier.end === 'lost');
@@ -85,8 +85,8 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
     if (changedAtMs >= earlier.startedAtMs) break;
     // A restart of all containers resets the crash count, because their records are removed.
     if (facts.restartAll.isOver(earlier)) break;
-    // The kubelet has terminated the pod as an orphan, and has forgotten its crashes. A later pod with the same UID is
-    // a new pod. (Other invariants check whether the termination was allowed.)
+    // A termination as an orphan makes the kubelet forget the crashes: a later pod with the same UID is a new pod.
+    // (Other invariants check whether the termination was allowed.)
     if (facts.orphanEndedAtMs(life.podUid) >= earlier.startedAtMs) break;
     crashes.unshift(earlier);
   }
@@ -94,8 +94,8 @@ function crashesInARow(life: Life, facts: Facts): readonly Life[] {
 }
 
 /**
- * Whether a container was stopped because its `postStart` hook failed, and for no other known reason. This counts as a
- * crash.
+ * Reports whether a container was stopped because its `postStart` hook failed, and for no other known reason. A failed
+ * hook counts as a crash.
  */
 function isEndedByHook(life: Life, facts: Facts): boolean {
   const hook = facts.hooks.of(life);
@@ -103,15 +103,15 @@ function isEndedByHook(life: Life, facts: Facts): boolean {
   return hook?.fails === true && toldAtMs >= hook.untilMs && life.endedAtMs !== undefined && life.endedAtMs >= toldAtMs;
 }
 
-/** Whether a run ended such that its container must not be restarted. */
+/** Reports whether a run ended such that its container must not be restarted. */
 function isDoneFor(facts: Facts, life: Life): boolean {
   const pod = facts.pods.planOf(life.podUid);
   return pod !== undefined && !facts.mayRunAgain(pod, life);
 }
 
 /**
- * C3: init containers run one at a time, in order and before the main containers. Each runs once per sandbox, or once
- * since the last restart of all containers.
+ * C3: init containers run one at a time, in order and before the main containers. Each init container runs once per
+ * sandbox, or once since the last restart of all containers.
  */
 export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => (observation, facts) => {
   if (observation.kind !== 'containerStarted') return undefined;
@@ -132,8 +132,8 @@ export const initOrder: Invariant = invariant('C3', ['containerStarted'], () => 
   const isKnown = (earlier: Life): boolean => !isForgotten(earlier, facts) && !isOfUnknownSandbox(earlier, facts);
   const started = pod.containers.find(({ name }) => here(name).some(isKnown));
   if (started !== undefined) return { wrong: `init ${subject} started after main container ${started.name}` };
-  // A start that outlived its kubelet and completed after the next kubelet had requested the removal of the container
-  // was not seen by any kubelet.
+  // A start may outlive its kubelet and complete after the next kubelet has requested the removal of the container. No
+  // kubelet has then seen the run, so the container may run again.
   const again = here(life.name).some(
     (earlier) =>
       earlier !== life &&
@@ -182,8 +182,8 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   // Pods that only the runtime knows and pods whose sandbox is gone have no termination order.
   const lost = facts.lives.sandboxLostAtMs(life.sandboxId) !== undefined;
   if (pod === undefined || !isSidecar(pod, life.name) || facts.wasOrphaned(life.podUid) || lost) return undefined;
-  // A sidecar whose hook has failed is stopped alone and restarted. A restart of all containers stops them in any
-  // order, too.
+  // A sidecar whose hook has failed is stopped alone and restarted. A restart of all containers stops the containers in
+  // any order, too.
   if (facts.hooks.mayHaveFailed(life) || facts.restartAll.mayEnd(life)) return undefined;
   const index = pod.init.findIndex(({ name }) => name === life.name);
   const sidecars = pod.init.slice(index + 1).filter(({ name }) => isSidecar(pod, name));
@@ -195,7 +195,7 @@ function sidecarSignalled(life: Life, facts: Facts): ReturnType<typeof judged> |
   // The first stop call comes after the preStop hook of its container.
   const graceMs = leastGraceSeconds(facts, life.podUid) * 1000 - Math.max(...pod.containers.map(hookMs));
   const inGrace = !isHurried(facts, life) && sinceMs < graceMs - TOLERANCE_MS;
-  // A slow call was made before later starts, which may come from another kubelet.
+  // Only containers that had started when a slow stop call was made count: later starts may come from another kubelet.
   const askedAtMs = facts.stopAskedAtMs(life.id) ?? facts.nowMs;
   const needy = facts.lives
     .runningOf(life.podUid)
@@ -213,7 +213,7 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
   // A container that starts late, during the termination, gets no full grace period.
   if (facts.endAskedAtMs(life) <= life.startedAtMs) return undefined;
   const subject = `container ${life.name} of pod ${life.podUid}`;
-  // A container that the runtime refuses to stop is killed after its grace period.
+  // If the runtime refuses to stop a container, the container is killed without SIGTERM, but after its grace period.
   const toldAtMs = life.termAtMs ?? (facts.mayRefuseStops ? facts.stopAskedAtMs(life.id) : undefined);
   if (toldAtMs === undefined) return { wrong: `${subject} was killed without SIGTERM` };
   const pod = facts.pods.planOf(life.podUid);
@@ -225,7 +225,7 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
     facts.restartAll.mayEnd(life);
   const ownMs = leastGraceSeconds(facts, life.podUid) * 1000 - spentOnHookMs(life, facts);
   const graceMs = short ? LEAST_GRACE_MS : Math.max(LEAST_GRACE_MS, ownMs);
-  // The kubelet's grace period starts with its request, even if the runtime sends the signal late.
+  // The kubelet's grace period starts with the stop request, even if the runtime sends the signal late.
   const hadMs = facts.nowMs - Math.min(toldAtMs, facts.stopAskedAtMs(life.id) ?? toldAtMs);
   return judged(
     hadMs < graceMs - TOLERANCE_MS &&
@@ -234,15 +234,15 @@ export const gracefulStop: Invariant = invariant('C5', ['containerEnded'], () =>
 });
 
 /**
- * Whether the pod is terminated by the node with a grace period of one second. Pods evicted for a soft threshold have a
- * longer one.
+ * Reports whether the pod is terminated by the node with a grace period of one second. Pods that are evicted for a soft
+ * threshold have a longer grace period.
  */
 function isHurried(facts: Facts, { podUid }: Life): boolean {
   return facts.resources.wasEnded(podUid) && facts.resources.softlyEvictedAtMs(podUid) < 0;
 }
 
 /**
- * Returns the shortest possible grace period of a pod. This is the minimum over all versions of its spec, user
+ * Returns the shortest possible grace period of a pod. The result is the minimum over all versions of its spec, user
  * deletions, the period of its priority group in a shutdown, and the limit for evictions by soft thresholds.
  */
 function leastGraceSeconds(facts: Facts, uid: string): number {
@@ -252,8 +252,8 @@ function leastGraceSeconds(facts: Facts, uid: string): number {
 }
 
 /**
- * Returns the least time that is left of a deletion's grace period, in seconds, for a kubelet that has known the pod
- * only as deleted. Infinity for other kubelets. Times in the API are whole seconds.
+ * Returns the least remaining grace period of a deletion, in seconds, for a kubelet that has known the pod only as
+ * deleted; `Infinity` for other kubelets. Times in the API are whole seconds.
  */
 function leftOfDeletionSeconds(facts: Facts, uid: string): number {
   const { deletions, clockJumpedAtMs } = facts;
@@ -264,12 +264,13 @@ function leftOfDeletionSeconds(facts: Facts, uid: string): number {
 }
 
 /**
- * Returns the part of its grace period that a container with a preStop hook may have used before it is stopped. The
- * hook may be started by one kill, and the container stopped by the next.
+ * Returns how much of its grace period a container may have spent on its preStop hook before the stop request. One
+ * attempt to stop the container may start the hook, and the next attempt stop the container.
  */
 function spentOnHookMs(life: Life, facts: Facts): number {
   if (life.plan.preStopSeconds === undefined) return 0;
-  // If the container was stopped for its liveness probe, it cannot be observed when the preStop hook started.
+  // Without an observation of the preStop hook's start, a stop for the liveness probe may have spent any time on the
+  // hook.
   if (life.plan.probes?.liveness !== undefined) return Number.POSITIVE_INFINITY;
   const toldAtMs = facts.stopAskedAtMs(life.id) ?? facts.nowMs;
   const others = facts.lives
@@ -293,7 +294,8 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
   if (pod === undefined || last?.exitCode === undefined) return undefined;
   if (facts.pods.lastUnwantedAtMs(life.podUid) >= facts.decidedAtMs(last)) return undefined;
   if (JSON.stringify(last.plan) !== JSON.stringify(life.plan)) return undefined;
-  // A container that exits while its lost sandbox is cleaned up counts as running and continues in the next sandbox.
+  // A container that exits while its lost sandbox is cleaned up counts as still running, and is started again in the
+  // next sandbox.
   if ((facts.lives.sandboxLostAtMs(last.sandboxId) ?? Number.POSITIVE_INFINITY) <= (last.endedAtMs ?? 0))
     return undefined;
   if (isForgotten(last, facts) || facts.wasRemovedUnstarted(last)) return undefined;
@@ -307,14 +309,14 @@ export const restartPolicies: Invariant = invariant('C6', ['containerStarted'], 
 });
 
 /**
- * Whether no component knows how a container ended. Its record was removed with its pod (evicted, terminated, or
- * rejected for a shutdown) or for lack of disk space, and the kubelet was killed before the API server got the status.
- * For static pods, the runtime has the only record.
+ * Reports whether no component knows how a container exited. The record of the exit was removed with the pod or for
+ * lack of disk space. The kubelet was killed before the API server got the status. For static pods, the runtime has the
+ * only record.
  */
 function isForgotten(life: Life, facts: Facts): boolean {
   const { id, podUid, endedAtMs = 0 } = life;
   // The record was removed before the running kubelet had reported the exit. If a rule can restart all containers, a
-  // missing record means that they are restarted.
+  // missing record means that all containers are restarted.
   if (facts.records.isLost(life) || isLostWithLater(life, facts) || mayHaveBegunAnew(life, facts)) return true;
   if (isInitOfEitherSandbox(life, facts)) return true;
   if (facts.kubeletStartedAtMs <= endedAtMs || facts.api.hasEnded(podUid)) return false;
@@ -323,7 +325,10 @@ function isForgotten(life: Life, facts: Facts): boolean {
   return facts.wasRemovalAsked(id) && (hadEnded || resources.diskWasShort);
 }
 
-/** Whether the kubelet removed the record of a run because a later run had one, and the later record was lost. */
+/**
+ * Reports whether the kubelet removed the record of a run because a later run of the container had a record, and the
+ * later record was lost.
+ */
 function isLostWithLater(life: Life, facts: Facts): boolean {
   if (!facts.wasRemovalAsked(life.id) || facts.records.wasTold(life)) return false;
   const runs = facts.lives.of(life.podUid, life.name);
@@ -331,8 +336,8 @@ function isLostWithLater(life: Life, facts: Facts): boolean {
 }
 
 /**
- * Whether a run of an init container has no record, and the status cannot show in which sandbox it ran. Times in a
- * status have whole seconds, so a sandbox that is not the first one of its pod may be mistaken.
+ * Reports whether a run of an init container has no record, and the status cannot show in which sandbox it ran. Times
+ * in a status have whole seconds, so the run may be attributed to the wrong one of two sandboxes.
  */
 function isInitOfEitherSandbox(life: Life, facts: Facts): boolean {
   const { lives, records, pods } = facts;
@@ -345,8 +350,8 @@ function isInitOfEitherSandbox(life: Life, facts: Facts): boolean {
 }
 
 /**
- * Whether the running kubelet cannot know in which sandbox a container ran. The record was removed before this kubelet
- * could read it, and the clock was set after the sandbox was requested, so that times show nothing (C3).
+ * Reports whether the running kubelet cannot know in which sandbox a container ran. The record was removed before this
+ * kubelet could read the record. The clock was set after the sandbox was requested, so that times show nothing (C3).
  */
 function isOfUnknownSandbox(life: Life, facts: Facts): boolean {
   const { kubeletStartedAtMs, runtimeChangedAtMs, clockJumpedAtMs, records, lives } = facts;
@@ -356,8 +361,8 @@ function isOfUnknownSandbox(life: Life, facts: Facts): boolean {
 }
 
 /**
- * Whether a rule can restart all containers of the pod, and some record of the pod was removed without the kubelet's
- * knowledge.
+ * Reports whether a rule can restart all containers of the pod, and some record of the pod was removed without the
+ * kubelet's knowledge.
  */
 function mayHaveBegunAnew({ podUid }: Life, { pods, lives, records }: Facts): boolean {
   const { init = [], containers = [] } = pods.planOf(podUid) ?? {};
@@ -369,8 +374,8 @@ function mayHaveBegunAnew({ podUid }: Life, { pods, lives, records }: Facts): bo
 function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boolean {
   const { id, plan, end, endedAtMs = 0 } = last;
   if (mayRestart(pod, plan, last)) return !isInit || hasFailed(pod, last.name, last);
-  // A container that the kubelet stopped in order to restart it is restarted unless its policy is Never. If a container
-  // exits after the stop request, the kubelet cannot know whether it exited because of the request.
+  // A container that the kubelet stopped for a restart is restarted, unless its policy is Never. If a container exits
+  // after the stop request, the kubelet cannot know whether it exited because of the request.
   const askedAtMs = facts.stopAskedAtMs(id) ?? Number.POSITIVE_INFINITY;
   // A failed `postStart` hook makes the kubelet stop a container in order to restart it. The container may exit during
   // its preStop hook, before that request.
@@ -384,8 +389,8 @@ function allowed(pod: PodPlan, last: Life, isInit: boolean, facts: Facts): boole
 }
 
 /**
- * Whether a run may have ended during its `preStop` hook, which ran because the liveness probe had reached its failure
- * threshold. The request to stop the container comes after the hook.
+ * Reports whether a run may have ended during its `preStop` hook, which ran because the liveness probe had reached its
+ * failure threshold. The kubelet requests the stop of the container only after the hook.
  */
 function mayHaveEndedInPreStop({ plan, attempt, startedAtMs, endedAtMs = 0 }: Life): boolean {
   const { preStopSeconds, probes: { liveness } = {} } = plan;

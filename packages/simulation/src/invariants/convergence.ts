@@ -31,7 +31,7 @@ export const convergence: Invariant = invariant('P7', ['kubeletFailed', 'end'], 
   return judged(unconverged(facts, observation.look));
 });
 
-/** Returns the first difference from the desired state. */
+/** Returns the first difference from the desired state, as text. */
 export function unconverged(facts: Facts, look: LastLook): string | undefined {
   return (
     missing(facts) ??
@@ -44,8 +44,8 @@ export function unconverged(facts: Facts, look: LastLook): string | undefined {
 }
 
 /**
- * Time after all other faults by which static pods must run as desired without the API server. Longer than any
- * back-off.
+ * Time after all other faults by which static pods must run as desired without the API server. The time is longer than
+ * any back-off.
  */
 const ALONE_MS = 400_000;
 
@@ -77,7 +77,7 @@ function missing(facts: Facts, isMeant: (pod: PodPlan) => boolean = () => true):
   return undefined;
 }
 
-/** Whether there was ever another static pod with the same name, for whose termination the pod may have waited. */
+/** Reports whether another pod with the same name ever existed, so that the pod may have waited for its termination. */
 function hasNamesake({ uid, name }: PodPlan, { pods }: Facts): boolean {
   return pods.knownUids.some((other) => other !== uid && pods.planOf(other)?.name === name);
 }
@@ -115,14 +115,17 @@ function podFault(facts: Facts, pod: PodPlan): string | undefined {
   return undefined;
 }
 
-/** Whether a sidecar's hook always fails, or runs until its container exits. Later containers then wait forever. */
+/**
+ * Reports whether a sidecar's hook always fails, or runs until its container exits. The containers after that sidecar
+ * wait forever.
+ */
 function isNeverUp(plan: ContainerPlan): boolean {
   const hook = hookOf(plan, Number.POSITIVE_INFINITY);
   const { exitAfterMs = Number.POSITIVE_INFINITY } = plan.runs.at(-1) ?? {};
   return hook !== undefined && (hook.fails === true || exitAfterMs <= hook.takesMs);
 }
 
-/** Whether a container has exited and must not be restarted. */
+/** Reports whether a container has exited and must not be restarted. */
 function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
   const isToBeginAnew = last !== undefined && facts.restartAll.surelyAskedAtMs(pod.uid) > last.startedAtMs;
@@ -130,9 +133,9 @@ function isDone(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
 }
 
 /**
- * Whether a container has failed for good because of a fault. A start that failed counts as an exit, and so does a run
- * whose record was removed before the kubelet had seen the exit. With policy Never, or with rules for other exit codes,
- * the container is not restarted.
+ * Reports whether a container has failed because of a fault and must not be restarted. A start that failed counts as an
+ * exit. A run whose record was removed before the kubelet had seen the exit counts as an exit, too. With policy Never,
+ * or with rules for other exit codes, the container is not restarted.
  */
 function hasFailedForGood(facts: Facts, pod: PodPlan, plan: ContainerPlan): boolean {
   const never = restartPolicyOf(pod, plan) === 'Never' && Number.isFinite(facts.firstFaultAtMs);
@@ -152,7 +155,7 @@ function containerFault(facts: Facts, pod: PodPlan, plan: ContainerPlan): string
   return `${where} ended ${agoMs} ms ago (${last.end} ${last.exitCode}) and was not restarted`;
 }
 
-/** Returns an object of a removed pod that still exists. */
+/** Returns what is left of a pod that is not wanted: a container, a sandbox, a cgroup or a path. */
 function leftOver(facts: Facts, look: LastLook): string | undefined {
   const mayStay = (uid: string): boolean => facts.pods.wanted.has(uid) || facts.pods.isUnsure(uid);
   const stray = facts.lives.running.find(({ podUid }) => !mayStay(podUid));

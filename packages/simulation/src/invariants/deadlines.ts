@@ -4,8 +4,8 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 
 const REASON = 'DeadlineExceeded';
 /**
- * The kubelet checks deadlines every second. A container that is just starting takes some time, and sidecars are
- * stopped after the others.
+ * Maximum time for which a container may run beyond its deadline and grace period. The kubelet checks deadlines every
+ * second, a start in progress takes time, and sidecars are stopped last.
  */
 const LATE_MS = 15_000;
 
@@ -38,7 +38,7 @@ export function overdue(facts: Facts): string | undefined {
   return undefined;
 }
 
-/** Whether a sync of the pod may take long. A running sync is not interrupted for the deadline. */
+/** Reports whether a sync of the pod may take long. A running sync is not interrupted for the deadline. */
 function waits(pod: PodPlan): boolean {
   const { foreign, objects, disks, devices, containers, csi, inlineCsi } = pod;
   const isSlow = containers.some(({ slowImage }) => slowImage === true) || longestHooksMs(pod) > 0;

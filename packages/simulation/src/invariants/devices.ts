@@ -52,7 +52,7 @@ export const devicesAreEnough: Invariant = invariant('N8', ['containerStarted'],
   for (const { resource, count } of facts.node.devices) {
     const wanted = asked[resource] ?? 0;
     const given = givenOf(life, resource);
-    // Before the plugin has reported its devices, the resource is not known to be a device.
+    // Until the device plugin has registered the resource, a kubelet does not know that the resource is a device.
     if (given.length === 0 && facts.devices.registeredAtMs(resource) >= facts.decidedAtMs(life)) continue;
     const known = new Set(given.filter((id) => Number(id.slice(1)) < count));
     if (given.length !== wanted || known.size !== wanted) {
@@ -66,7 +66,7 @@ export const devicesAreEnough: Invariant = invariant('N8', ['containerStarted'],
 
 /** N8: a restarted container keeps its devices across restarts of the kubelet and of plugins. */
 export const devicesStay: Invariant = invariant('N8', ['containerStarted', 'podRefused', 'stepEnded'], () => {
-  /** Times at which each pod was last rejected or stopped. The next kubelet starts static pods again. */
+  /** Times at which each pod was last rejected or stopped. After a kubelet restart, static pods are started again. */
   const overAtMs = new Map<string, number>();
   return (observation, facts) => {
     const hasStopped = observation.kind === 'stepEnded' && observation.step === 'syncTerminatingPod' && observation.ok;
@@ -76,8 +76,8 @@ export const devicesStay: Invariant = invariant('N8', ['containerStarted', 'podR
     const before = facts.lives.of(life.podUid, life.name).at(-2);
     if (before === undefined || namesOf(before).length === 0) return undefined;
     const { pods } = facts;
-    // A pod that was removed, or may have been removed for some kubelet, or that was rejected or terminated, has
-    // released its devices.
+    // A pod releases its devices when it is removed, rejected or terminated. A pod that may have been removed for some
+    // kubelet may have released its devices.
     const letGoAtMs = Math.max(pods.lastUnwantedAtMs(life.podUid), overAtMs.get(life.podUid) ?? -1);
     const wasGone = letGoAtMs >= facts.decidedAtMs(before) || facts.wasOrphaned(life.podUid);
     if (wasGone || pods.isUnsure(life.podUid) || pods.isBroken(life.podUid)) return undefined;
@@ -89,7 +89,7 @@ export const devicesStay: Invariant = invariant('N8', ['containerStarted', 'podR
   };
 });
 
-/** Upstream's messages for a pod that cannot get its devices. */
+/** Upstream's messages for the rejection of a pod that cannot get its devices. */
 const REFUSALS = [
   /^cannot allocate unregistered device \S+$/,
   /^no healthy devices present; cannot allocate unhealthy devices \S+$/,
@@ -104,7 +104,7 @@ const REFUSALS = [
 const PREEMPTION =
   'Pod was rejected: Unexpected error while attempting to recover from admission failure: preemption: ';
 
-/** N8: a pod that cannot get its devices is rejected with upstream's message. */
+/** N8: a pod that cannot get its devices is rejected with one of upstream's messages. */
 export const refusedInWords: Invariant = invariant('N8', ['status'], () => (observation, facts) => {
   if (observation.kind !== 'status' || facts.node.devices === undefined || facts.node.numa !== undefined)
     return undefined;
@@ -150,7 +150,7 @@ export const pluginsHangAlone: Invariant = invariant('W6', ['health'], () =>
   ),
 );
 
-/** Returns the maximum number of devices of a resource that a pod may hold. */
+/** Returns the number of devices of a resource that all containers of a pod request together. */
 function mostOf(pod: PodPlan | undefined, resource: string): number {
   return Object.values(pod?.devices ?? {}).reduce((sum, asked) => sum + (asked[resource] ?? 0), 0);
 }

@@ -25,7 +25,7 @@ export const disksInOrder: Invariant = invariant('N5', ['mount', 'containerStart
     }
     if (disk !== undefined) {
       mounted.delete(disk);
-      // If the machine was off, all mounts are removed in any order.
+      // A machine that is powered off loses all mounts at once, so their order is judged only while a kubelet runs.
       const [left] = facts.kubeletUp ? facts.disks.inPods(disk) : [];
       return judged(left && `disk ${disk} was unmounted although it is mounted at ${left}`);
     }

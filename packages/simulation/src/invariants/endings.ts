@@ -15,8 +15,8 @@ const LEAST_MS = 4000;
 const END_LATE_MS = 8000;
 
 /**
- * Whether the running kubelet is terminating the pod, and no fault has disturbed node or runtime since the start of the
- * termination.
+ * Reports whether the running kubelet is terminating the pod, and no fault has disturbed the node or the runtime since
+ * the start of the termination.
  */
 function endsUndisturbed(uid: string, facts: Facts): boolean {
   if (!facts.kubeletUp || !facts.runtimeUp || !facts.isBeingEnded(uid)) return false;
@@ -46,8 +46,8 @@ export const endingIsProbed: Invariant = invariant('R1', ['probed', 'containerEn
     }
     if (observation.kind !== 'health') return undefined;
     const ending = [...asked.values()].filter(({ life, kubelet }) => {
-      // After a restart, the kubelet learns that a container has started only from its startup probe, which does not
-      // run any more, or from the API, which may be unreachable. It reads the pod's address from the sandbox.
+      // A restarted kubelet may not know that a container has started: the startup probe does not run any more, and the
+      // API may be unreachable. The kubelet reads the pod's address from the sandbox.
       const isLost = facts.lives.sandboxLostAtMs(life.sandboxId) !== undefined;
       const isKnown = kubelet === observation.kubelet || (life.plan.probes?.startup === undefined && !isLost);
       return isKnown && life.endedAtMs === undefined && endsUndisturbed(life.podUid, facts);

@@ -6,20 +6,29 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 
 /** Time for which an eviction waits for the evicted pod's cleanup, regardless of its outcome. */
 const CLEANUP_MS = 30_000;
-/** Maximum time of the evicted pod's termination before this wait starts. */
+/** Maximum time of the evicted pod's termination, after which the wait for the cleanup starts. */
 const KILL_MS = 60_000;
-/** Minimum time before this wait starts if the runtime does not respond. */
+/**
+ * Minimum time of the evicted pod's termination before the wait for the cleanup starts, if the runtime does not
+ * respond.
+ */
 const LEAST_KILL_MS = 10_000;
-/** Time within which pressure must cause an eviction: one check every 10 s, with stats that are at most 15 s old. */
+/**
+ * Time within which pressure must cause an eviction: the kubelet checks every 10 s, with stats that are at most 15 s
+ * old.
+ */
 const ACTS_MS = 30_000;
-/** Duration of an eviction check, beyond its period. */
+/** Time that an eviction check may take in addition to its period. */
 const ROUND_MS = 15_000;
 /** Maximum duration of the search for reclaimable disk space if the runtime does not respond. */
 const RECLAIM_MS = 120_000;
 /** Minimum grace period of every container, and the longest grace period of any simulated pod. */
 const LEAST_GRACE_SECONDS = 2;
 const LONGEST_GRACE_SECONDS = 30;
-/** Sidecars are stopped after the other containers, and starts in progress take some time. */
+/**
+ * Time for which a container may run beyond its grace period: sidecars are stopped after the other containers, and
+ * starts in progress take some time.
+ */
 const ENDS_LATE_MS = 10_000;
 /** Maximum time until the API server shows a changed node condition if nothing prevents it. */
 const SHOWN_MS = 45_000;
@@ -31,9 +40,9 @@ interface Eviction {
   readonly atMs: number;
   /** Measurement time of the stats that caused the eviction. */
   readonly measuredAtMs: number;
-  /** Time at which the last container of the pod had stopped. -1 before. */
+  /** Time at which the last container of the pod had stopped. -1 while a container runs. */
   stoppedAtMs: number;
-  /** Time at which the pod and all its resources were gone. -1 before. */
+  /** Time at which the pod and all its resources were gone; -1 until then. */
   goneAtMs: number;
 }
 
@@ -93,7 +102,7 @@ function needless(
 
 /**
  * Returns the violation if a pod was evicted too early: the previously evicted pod is not gone, or the stats were
- * measured before it was gone.
+ * measured before that pod was gone.
  */
 function tooSoon(before: Eviction, { uid, atMs, measuredAtMs }: Eviction, facts: Facts): string | undefined {
   const [life] = facts.lives.runningOf(before.uid);
@@ -103,13 +112,14 @@ function tooSoon(before: Eviction, { uid, atMs, measuredAtMs }: Eviction, facts:
   }
   const waitedMs = atMs - Math.max(before.atMs, before.stoppedAtMs);
   if (before.goneAtMs < 0 && waitedMs < CLEANUP_MS) return `pod ${uid} was evicted before pod ${before.uid} was gone`;
-  // The age of stats is measured by the wall clock. After a jump, the same stats can still be recognized.
+  // The age of stats is measured by the wall clock. After a jump, stats are certainly too old only if they are not
+  // newer than those of the previous eviction.
   const jumped = facts.clockJumpedAtMs >= before.measuredAtMs;
   const stale = jumped ? measuredAtMs <= before.measuredAtMs : measuredAtMs < Math.max(before.atMs, before.goneAtMs);
   return stale ? `pod ${uid} was evicted for stats from before the end of pod ${before.uid}` : undefined;
 }
 
-/** Whether the manifest sets a low priority, so that other pods may preempt this pod. */
+/** Reports whether the manifest sets a low priority, so that other pods may preempt this pod. */
 function hasLowPriority(uid: string, { pods }: Facts): boolean {
   const plan = pods.planOf(uid);
   return plan?.priority !== undefined && !plan.critical;
@@ -166,7 +176,7 @@ export const pressureHolds: Invariant = invariant('N3', ['kubeletStarted', 'pres
       const isShort = facts.resources.figures?.low[of] === true;
       if (observation.kind === 'pressure') {
         if (!before[of] && seen[of] && !isShort) wrong ??= `condition for ${of} started without pressure`;
-        // Virtual times are sums of fractions.
+        // Virtual times are sums of fractions, so a difference may be slightly too small.
         if (before[of] && !seen[of] && heldMs < pressureTransitionMs - 1) {
           wrong ??= `condition for ${of} ended ${heldMs} ms after the last pressure, before the transition period of ${pressureTransitionMs} ms was over`;
         }
@@ -197,8 +207,8 @@ export const pressureIsShown: Invariant = invariant('N3', ['health', 'pressure',
 });
 
 /**
- * Returns the latest end of a condition. A check is delayed while it waits for an evicted pod or for a call that
- * reclaims disk space.
+ * Returns the latest end of a condition. The check that ends the condition may wait for an evicted pod or for a call
+ * that reclaims disk space.
  */
 function latestEndMs(of: Scarce, pressureTransitionMs: number, { resources, ownFaultsOverAtMs, node }: Facts): number {
   const soughtUntilMs = Math.min(ownFaultsOverAtMs, resources.lackOf('disk').lastAtMs + RECLAIM_MS);
@@ -212,7 +222,8 @@ function softGraceMs({ resources }: NodePlan): number {
 }
 
 /**
- * Returns the additional wait for a pod with a grace period: twice the period. No pod has a longer period of its own.
+ * Returns the additional wait for an evicted pod with a grace period: twice the maximum grace period. No simulated pod
+ * has a longer grace period in its spec.
  */
 function softPatienceMs({ resources }: NodePlan): number {
   if (resources?.soft === undefined) return 0;

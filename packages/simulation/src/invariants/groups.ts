@@ -19,14 +19,14 @@ export const groupsGoLast: Invariant = invariant('N5', ['groupRemoved'], () => (
   return judged(isToRun(uid, facts) && `${subject} although the pod must run`);
 });
 
-/** Whether there was no reason to terminate the pod since its last sync. */
+/** Reports whether the pod must be running: there was no reason to terminate the pod since its last sync. */
 function isToRun(uid: string, facts: Facts): boolean {
   if (facts.pods.isUnsure(uid)) return false;
   if (facts.resources.isOver(uid) || facts.wasEnded(uid) || facts.api.hasEnded(uid)) return false;
   const pod = facts.pods.wanted.get(uid);
   if (pod === undefined || isOver(pod, facts) || facts.pods.hiddenUntilMs >= facts.pods.lastUnwantedAtMs(uid))
     return false;
-  // A removal is detected with a delay.
+  // The kubelet detects the removal of a pod with a delay.
   const began = facts.syncBeganAtMs(uid);
   const sinceMs = Number.isFinite(began) ? began : facts.kubeletStartedAtMs;
   return facts.pods.lastUnwantedAtMs(uid) < sinceMs - SEEN_MS;

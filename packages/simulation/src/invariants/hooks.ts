@@ -8,12 +8,15 @@ import { startsPromptly } from './node.ts';
 /** Tolerance for comparing the end of a hook with a later observation: the duration of a runtime call, and rounding. */
 const TOLERANCE_MS = 100;
 /**
- * Maximum time from a container's start until its hook reaches it on a healthy node, and from a hook's failure until
- * its container is stopped.
+ * Maximum time on a healthy node from a container's start until its hook reaches the container, and from a hook's
+ * failure until its container is stopped.
  */
 const PROMPT_MS = 5000;
 
-/** Time after the last fault by which every hook must have reached its container. Longer than retries wait. */
+/**
+ * Time after the last fault by which every hook must have reached its container. The time is longer than any retry
+ * waits.
+ */
 const LATE_MS = 60_000;
 
 /**
@@ -33,8 +36,9 @@ export const hooksRunOnce: Invariant = invariant('C5', ['hookBegan'], () => {
 });
 
 /**
- * Whether a container got a stop request that the running kubelet can know of. A kubelet records which containers it stops
- * in order to restart them. It does not record which pods it terminates: their sources show that.
+ * Reports whether a container got a stop request that the running kubelet can know of. A kubelet records which
+ * containers it stops for a restart. A kubelet does not record which pods it terminates, because the sources of the
+ * pods show that.
  */
 function isKnownAsStopped({ id, podUid, startedAtMs }: Life, facts: Facts): boolean {
   const askedAtMs = facts.stopAskedAtMs(id);
@@ -50,7 +54,7 @@ export const hooksComeFirst: Invariant = invariant('C5', ['containerStarted'], (
   if (pod === undefined || findPlan(pod, life.name) === undefined) return undefined;
   const before = facts.lives.runningOf(life.podUid).filter((other) => comesBefore(pod, other, life));
   if (before.length === 0) return undefined;
-  // The start may have been requested before the start of the other container and have completed late.
+  // The start may have been requested before the start of the other container, and may have completed late.
   const askedAtMs = facts.startAskedAtMs(life.id) ?? observation.atMs;
   const other = before.find(
     (one) =>
@@ -84,7 +88,7 @@ export const hooksHideTheirs: Invariant = invariant('S7', ['apiRequest'], () => 
   return isSeen ? 'ok' : undefined;
 });
 
-/** Whether a container has a hook and precedes another one in its pod. */
+/** Reports whether a container has a hook and precedes another container in its pod. */
 function comesBefore({ init, containers }: PodPlan, { name, plan, sandboxId }: Life, life: Life): boolean {
   const order = [...init, ...containers].map((one) => one.name);
   const isBefore = order.indexOf(name) >= 0 && order.indexOf(name) < order.indexOf(life.name);
@@ -103,7 +107,7 @@ export const hooksEndTheirs: Invariant = invariant('C5', ['health'], () => (obse
     isSeen = true;
     const subject = `container ${life.name} of pod ${life.podUid}`;
     const failedMs = observation.atMs - (facts.hooks.of(life)?.untilMs ?? observation.atMs);
-    // The container's preStop hook runs first.
+    // The preStop hook of the container runs before the container is stopped.
     const latestMs = (life.plan.preStopSeconds ?? 0) * 1000 + PROMPT_MS;
     if (facts.hooks.hasFailed(life) && failedMs > latestMs && isTold(life, facts)) {
       return { wrong: `${subject} is running ${failedMs} ms after its postStart hook failed` };
@@ -113,14 +117,14 @@ export const hooksEndTheirs: Invariant = invariant('C5', ['health'], () => (obse
   return isSeen ? 'ok' : undefined;
 });
 
-/** Whether no fault can have prevented the request to the runtime. */
+/** Reports whether no fault can have prevented the request to the runtime to stop the container. */
 function isTold(life: Life, { runtimeChangedAtMs, nowMs, ownFaultsOverAtMs }: Facts): boolean {
   return runtimeChangedAtMs < life.startedAtMs && ownFaultsOverAtMs < nowMs - PROMPT_MS;
 }
 
 /**
- * Whether a hook should have reached its container and has not. On a healthy node it must do so promptly; otherwise
- * after all faults have ended, even if the kubelet was killed or a response was lost.
+ * Reports whether a hook should have reached its container and has not. On a healthy node the hook must reach its
+ * container promptly, and otherwise after all faults have ended, even if the kubelet was killed or a response was lost.
  */
 function isUnreached(life: Life, facts: Facts): boolean {
   const { by } = life.plan.postStart ?? {};

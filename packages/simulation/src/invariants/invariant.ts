@@ -63,7 +63,7 @@ export interface Watch {
    * @returns the violation, or `undefined` if there is none
    */
   look(observation: Observation, facts: Facts): string | undefined;
-  /** Number of judgements. */
+  /** Number of observations that the check has judged. */
   readonly checks: number;
 }
 
@@ -77,7 +77,7 @@ export interface Invariant {
 
 /**
  * Creates an invariant from a function that judges observations of some kinds. The function returns `undefined` for
- * observations that the invariant does not concern.
+ * observations that do not concern the invariant.
  */
 export function invariant<K extends Observation['kind']>(
   id: InvariantId,

@@ -77,7 +77,7 @@ export function startsPromptly(
         pod.devices !== undefined ||
         judgedPods.has(uid) ||
         facts.wasEnded(uid) ||
-        // The manifest became malformed before a kubelet has certainly read it.
+        // No kubelet has certainly read the manifest before the manifest became malformed.
         (facts.pods.isBroken(uid) && facts.pods.isUnsure(uid)) ||
         observation.atMs - sinceMs < PROMPT_MS
       )
@@ -93,7 +93,7 @@ export function startsPromptly(
   };
 }
 
-/** Whether the pod mounts the foreign file system, and that file system has hung at any time. */
+/** Reports whether the pod mounts the foreign file system, and that file system has hung at any time. */
 function waitsForItself({ foreign }: PodPlan, { foreignHangsUntilMs }: Facts): boolean {
   return foreign === true && foreignHangsUntilMs >= 0;
 }

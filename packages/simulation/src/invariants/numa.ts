@@ -68,7 +68,7 @@ export const cpusAreRight: Invariant = invariant('N12', ['containerStarted'], ()
   const { numa } = facts.node;
   if (numa === undefined || !isExclusive(life, facts)) return undefined;
   const asked = facts.pods.planOf(life.podUid)?.whole?.[life.name]?.cpuMillis ?? 0;
-  // A pod that was resized before its admission gets what it requests at its admission.
+  // A pod that was resized before its admission gets the resized number of CPUs.
   const later = facts.numa.resizedTo(life.podUid, life.name) ?? asked;
   const cpus = parseCpus(life.cpus);
   const count = cpus.length === later / 1000 ? cpus.length : asked / 1000;
@@ -76,7 +76,7 @@ export const cpusAreRight: Invariant = invariant('N12', ['containerStarted'], ()
   return judged(wrong && `${subject(life)} started on CPUs ${life.cpus}: ${wrong}`);
 });
 
-/** Returns the fault of the exclusive CPUs of a container, if any. */
+/** Returns what is wrong with the exclusive CPUs of a container, as text, or `undefined` if the CPUs are right. */
 export function misplaced(
   cpus: readonly number[],
   count: number,
@@ -96,7 +96,7 @@ export function misplaced(
   return half === undefined ? undefined : `CPU ${half} is half a core`;
 }
 
-/** N12: a container that starts again has the CPUs and memory nodes that it had. */
+/** N12: a restarted container has the exclusive CPUs that it had before. */
 export const placesStay: Invariant = invariant('N12', ['containerStarted', 'podRefused', 'stepEnded'], () => {
   const overAtMs = new Map<string, number>();
   return (observation, facts) => {
@@ -117,7 +117,9 @@ export const placesStay: Invariant = invariant('N12', ['containerStarted', 'podR
   };
 });
 
-/** N12: CPUs are on disk before their container starts, and stay there while it runs. */
+/**
+ * N12: the exclusive CPUs of a container are in the kubelet's state file before the container starts and while it runs.
+ */
 export const cpusAreStored: Invariant = invariant('N12', ['containerStarted', 'settled'], () => {
   let before: unknown;
   return (observation, facts) => {
@@ -165,10 +167,10 @@ export const cpusAreFreed: Invariant = invariant(
   () => (_, facts) => (facts.node.numa === undefined ? undefined : judged(heldByNobody(facts))),
 );
 
-/** Returns a pod that is gone and still has CPUs or memory. */
+/** Returns a pod that is not wanted any more and still has CPUs or memory, as text. */
 export function heldByNobody(facts: Facts): string | undefined {
   const { numa, pods, node } = facts;
-  // Without CPUs to reconcile, memory is freed by the next admission, as in upstream.
+  // Under the policy `none` for CPUs, memory is only freed by the next admission of a pod, as in upstream.
   if (node.numa === undefined || policiesOf(facts).cpu === 'none') return undefined;
   const uids = [...numa.cpus.keys(), ...numa.memory.keys()];
   const gone = uids.find((uid) => !pods.wanted.has(uid) && !pods.isUnsure(uid));
@@ -184,7 +186,7 @@ function policiesOf({ node, numa }: Facts): NumaPolicies {
   return policies[Math.min(numa.changes, policies.length - 1)] as NumaPolicies;
 }
 
-/** Whether a container requests CPUs for itself, and started under a policy that gives them. */
+/** Reports whether a container requests exclusive CPUs, and started under the current policy, which gives them. */
 function isExclusive({ podUid, name, startedAtMs, cpus }: Life, facts: Facts): boolean {
   const millis = facts.pods.planOf(podUid)?.whole?.[name]?.cpuMillis ?? 0;
   if (facts.node.numa === undefined || millis < 1000 || millis % 1000 !== 0 || cpus === '') return false;

@@ -13,7 +13,10 @@ export const objectsFirst: Invariant = invariant('W4', ['containerStarted'], () 
   return judged(missing && `container ${name} of pod ${podUid} started although ${missing.name} has never existed`);
 });
 
-/** W4: the files of a secret or config map change atomically. In the final state their content equals the API's. */
+/**
+ * W4: the files of a secret or config map change atomically. In the final state the content of these files equals the
+ * content in the API.
+ */
 export const objectsAreWhole: Invariant = invariant('W4', ['end', 'health'], () => (observation, facts) => {
   const look = observation.kind === 'end' ? observation.look.cluster : undefined;
   const cluster = observation.kind === 'health' ? observation.cluster : look;
@@ -30,7 +33,7 @@ export function mountedFault(facts: Facts, { mounted }: ClusterLook): string | u
     // A volume that requires an object keeps the content of the object after its deletion.
     const optional = facts.pods.planOf(podUid)?.objects?.find(({ name }) => name === object.name)?.optional;
     if (current === undefined && !optional) continue;
-    // If another required object is missing, the pod's volumes are not updated.
+    // The kubelet does not update any volume of a pod while an object that the pod requires is missing.
     const pod = facts.pods.planOf(podUid);
     if (pod === undefined || facts.objects.isHeldBack(pod)) continue;
     return `volume ${object.name} of pod ${podUid} contains ${contents[0]}, but the API has ${current}`;

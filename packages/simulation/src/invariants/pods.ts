@@ -29,7 +29,7 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
   const endedAgain = new Set<string>();
   /**
    * By pod UID: time of the shutdown for which the termination of an already terminated pod was repeated. A shutdown
-   * repeats it once, so that the status states the shutdown as the reason.
+   * repeats the termination once, so that the status states the shutdown as the reason.
    */
   const endedForShutdown = new Map<string, number>();
   return (observation, facts) => {
@@ -41,7 +41,7 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
     }
     if (observation.kind === 'podEndedByNode') {
       const { uid, atMs } = observation;
-      // The pod worker has not yet processed the end of an operation that has just finished.
+      // The termination may have finished at this instant, so that the pod worker has not processed its end yet.
       const isBeingEnded = phases.get(uid) === 'terminating' || terminatedAtMs.get(uid) === atMs;
       if (isBeingEnded) endedAgain.add(uid);
     }
@@ -62,7 +62,7 @@ export const oneWay: Invariant = invariant('P1', ['kubeletStarted', 'stepBegan',
     const isLate =
       phase === 'terminated' && observation.reason === SHUTDOWN_REASON && endedForShutdown.get(uid) !== heardAtMs;
     if (isLate) endedForShutdown.set(uid, heardAtMs);
-    // The next operation of the pod is the repeat, whether or not the repeat succeeds.
+    // The next termination of the pod is the repetition, whether or not it succeeds.
     const isRepeat = (endedAgain.delete(uid) || isLate) && next === 'terminating';
     const order: readonly (Phase | undefined)[] = ['syncing', 'terminating', 'terminated'];
     const back = phase !== 'finished' && !isRepeat && order.indexOf(next) < order.indexOf(phase);
@@ -89,12 +89,12 @@ export const oneAtATime: Invariant = invariant('P2', ['kubeletStarted', 'stepBeg
 });
 
 /**
- * P3: after the termination of a pod, its UID is started again only if the pod was removed from the configuration since
- * its last sync.
+ * P3: after the termination of a pod, the same UID is started again only if the pod was removed from the configuration
+ * since the last sync.
  */
 export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepBegan', 'stepEnded'], () => {
   const endings = new Map<string, { readonly fromMs: number; finished: boolean }>();
-  /** Times at which the termination of each pod started that only the runtime knew. */
+  /** Start times of the terminations of pods that only the runtime knew. */
   const orphansFromMs = new Map<string, number>();
   return (observation, facts) => {
     if (observation.kind === 'kubeletStarted') {
@@ -109,12 +109,12 @@ export const uidsAreFreed: Invariant = invariant('P3', ['kubeletStarted', 'stepB
       return undefined;
     }
     if (step === 'syncTerminatingRuntimePod' && !orphansFromMs.has(uid)) orphansFromMs.set(uid, atMs);
-    // The termination may have been requested long before it starts, if it waits for a runtime that is down. A
-    // termination that started when only the runtime knew the pod continues if the pod is added and removed during it.
+    // A termination that waits for a runtime that is down was requested long before its start. A termination that
+    // started when only the runtime knew the pod continues if the pod is added and removed during the termination.
     if (step === 'syncTerminatingPod' && ending === undefined) {
       const isJustBack = facts.runtimeUp && atMs - facts.runtimeChangedAtMs < SEEN_MS;
       const heldFromMs = isJustBack ? facts.runtimeDownAtMs : atMs;
-      // A kubelet that has not synced the pod yet may have waited for the runtime since its start.
+      // A kubelet that has not synced the pod may have waited for the runtime since its start.
       const began = facts.syncBeganAtMs(uid);
       const syncedMs = Number.isFinite(began) ? began : facts.kubeletStartedAtMs;
       const fromMs = Math.min(heldFromMs, syncedMs, orphansFromMs.get(uid) ?? atMs);
@@ -151,16 +151,16 @@ export const orphansNeverStart: Invariant = invariant('P6', ['call'], () => (obs
   const uid = calledFor(observation.call, facts);
   if (uid === undefined || facts.pods.wanted.has(uid) || facts.pods.isUnsure(uid)) return 'ok';
   const unwantedMs = facts.pods.unwantedSinceMs(uid);
-  // A change that could not be read was detected later.
+  // The kubelet detects a change of a manifest that it could not read only when it can read the manifest again.
   const sinceMs = facts.pods.isApiPod(uid) ? unwantedMs : Math.max(unwantedMs, facts.pods.hiddenUntilMs);
-  // A watch that hangs without a visible error is reopened only after a timeout, and an unreachable server sends
-  // nothing.
+  // A watch that hangs without a visible error is reopened only after a timeout, and an unreachable server sends no
+  // changes.
   const heardMs = facts.api.inTrouble ? observation.atMs : Math.max(sinceMs, facts.api.troubleAtMs);
   const hangs = facts.pods.isApiPod(uid) && observation.atMs - heardMs < watchSilenceMs(facts);
-  // F1: a pod that was removed before all sources had reported is terminated when all have reported.
+  // F1: a pod that was removed before all sources had reported is terminated when all sources have reported.
   const fromMs = facts.sourcesReady ? Math.max(sinceMs, facts.sourcesReadyAtMs) : observation.atMs;
-  // A pod that was removed at the instant of the kubelet's start may have been listed before, and a stale list may be
-  // much older.
+  // The kubelet may have listed a pod that was removed at the instant of the kubelet's start. A stale list may be much
+  // older.
   const isListed =
     sinceMs >= facts.kubeletStartedAtMs ||
     (facts.pods.isApiPod(uid) && facts.api.wasStaleSince(facts.kubeletStartedAtMs));

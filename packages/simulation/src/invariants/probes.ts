@@ -6,7 +6,7 @@ import { LIVENESS_FAILURE_THRESHOLD } from '../scenario/probe-plans.ts';
 import type { Probed } from '../world/probe-targets.ts';
 import { type Invariant, invariant, type Judgement, judged } from './invariant.ts';
 
-/** Maximum delay of a probe beyond its period: the probe's timeout and a busy instant. */
+/** Maximum delay of a probe beyond its period, which includes the probe's timeout. */
 const LATE_MS = 1500;
 
 /**
@@ -14,7 +14,7 @@ const LATE_MS = 1500;
  * before its readiness probe has succeeded.
  */
 export const startupComesFirst: Invariant = invariant('R1', ['status', 'probed', 'apiRequest'], () => {
-  /** Ids of the runs that have answered a probe successfully, by kind of probe. */
+  /** Ids of the container runs that have answered a probe successfully, by kind of probe. */
   const well: Record<ProbeKind, Set<string>> = { liveness: new Set(), readiness: new Set(), startup: new Set() };
   const everReady = new Set<string>();
   const told = new ToldRuns();
@@ -46,7 +46,8 @@ export const startupComesFirst: Invariant = invariant('R1', ['status', 'probed',
 
 /**
  * R2: liveness probes of a container stop when the failure threshold of consecutive failures is reached, because the
- * container is then stopped. Until the kubelet has reported a run, its probes count for the run before.
+ * kubelet then stops the container. Until the kubelet has reported a new run of the container, probes count for the
+ * previous run.
  */
 export const thresholdsCount: Invariant = invariant('R2', ['status', 'probed'], () => {
   const failures = new Map<string, number>();
@@ -76,8 +77,8 @@ export const probesKeepTime: Invariant = invariant(
     const last = new Map<string, { readonly probed: Probed; readonly atMs: number; readonly kubelet: number }>();
     const interruptedAtMs = new Map<string, number>();
     /**
-     * Pods that are being terminated. If such a pod is wanted again, its containers have no status by which the prober
-     * finds them.
+     * Pods that are being terminated. If a terminating pod is wanted again, its containers have no status by which the
+     * prober finds the containers.
      */
     const ending = new Set<string>();
     const lateness = (key: string, nowMs: number, kubelet: number, facts: Facts): Judgement => {
@@ -86,9 +87,10 @@ export const probesKeepTime: Invariant = invariant(
       const { life, kind } = before.probed;
       if (life.endedAtMs !== undefined || !facts.kubeletUp || !facts.pods.wanted.has(life.podUid)) return undefined;
       if (ending.has(life.podUid)) return undefined;
-      // The liveness probe may have failed permanently. Stopping the container takes time.
+      // A container whose liveness probe fails permanently is stopped after some time, during which probes may be
+      // missing.
       if (kind === 'liveness' && nowMs - life.startedAtMs >= illAfterMs(life.plan, life.attempt)) return undefined;
-      // The container belongs to an earlier life of the UID and must still be terminated.
+      // The container belongs to an earlier pod with this UID, which must still be terminated.
       if (facts.pods.lastUnwantedAtMs(life.podUid) >= life.startedAtMs) return undefined;
       if ((interruptedAtMs.get(life.podUid) ?? Number.NEGATIVE_INFINITY) >= before.atMs) return undefined;
       const periodMs = (life.plan.probes?.[kind]?.periodSeconds ?? 0) * 1000;
@@ -107,7 +109,7 @@ export const probesKeepTime: Invariant = invariant(
           interruptedAtMs.set(observation.uid, atMs);
         }
       }
-      // The termination may wait for a runtime that is down.
+      // After a terminal phase, the termination may wait for a runtime that is down, but probing stops at once.
       const over = toldOver(observation);
       if (over !== undefined) {
         ending.add(over);
@@ -132,8 +134,8 @@ export const probesKeepTime: Invariant = invariant(
 );
 
 /**
- * Runs of containers that the kubelet has reported. A probe request may reach a newly started run in place of the
- * intended one.
+ * Runs of containers that the kubelet has reported. A probe request may reach a newly started run in place of the run
+ * that the kubelet intended to probe.
  */
 class ToldRuns {
   readonly #ids = new Set<string>();
@@ -151,7 +153,9 @@ class ToldRuns {
   }
 }
 
-/** Returns the UID of a pod that is no longer probed because a terminal phase was reported. */
+/**
+ * Returns the UID of the pod if the observation reports its terminal phase, because the pod is then no longer probed.
+ */
 function toldOver(observation: Observation): string | undefined {
   if (observation.kind === 'stepEnded') return observation.isTerminal ? observation.uid : undefined;
   if (observation.kind !== 'status') return undefined;

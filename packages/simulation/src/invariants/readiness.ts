@@ -9,7 +9,7 @@ import { watchSilenceMs } from './watch-silence.ts';
 
 /** Maximum time until the API shows a change of a container, including request delays but not outages. */
 const LATE_MS = 60_000;
-/** A container that has run for this time is shown as running if nothing prevented it for the same time. */
+/** A container that has run for this time is shown as running if no fault prevented that for the same time. */
 const SHOWN_MS = 45_000;
 
 /** S4: conditions of other owners are kept. */
@@ -22,7 +22,7 @@ export const foreignConditionsStay: Invariant = invariant('S4', ['apiRequest'], 
 
 /**
  * S6: Ready becomes True only after all containers have run. Ready becomes False only because a container has exited,
- * or because a container that is being stopped fails its readiness probe. Both hold across kubelet restarts.
+ * or because a container that is being stopped fails its readiness probe. Both rules hold across kubelet restarts.
  */
 export const readyHasCause: Invariant = invariant('S6', ['containerSignalled', 'containerEnded', 'apiRequest'], () => {
   const ready = new Set<string>();
@@ -42,13 +42,13 @@ export const readyHasCause: Invariant = invariant('S6', ['containerSignalled', '
       return judged(idle && `pod ${uid} is shown as ready although its container ${idle.name} has never run`);
     }
     ready.delete(uid);
-    // A container that exited shortly before may still have been shown as ready. If the runtime was down, this holds
-    // for the whole time.
+    // A container that exited shortly before may still have been shown as ready. A container that exited while the
+    // runtime was down may have been shown as ready for the whole outage.
     const wasReadyAtMs = readyAtMs.get(uid) ?? 0;
     const unseen = facts.runtimeUp && wasReadyAtMs - facts.runtimeChangedAtMs < LATE_MS;
     const sinceMs = unseen ? Math.min(facts.runtimeDownAtMs, wasReadyAtMs) : wasReadyAtMs;
     const isUnfit = (unfitAtMs.get(uid) ?? Number.NEGATIVE_INFINITY) >= sinceMs - LATE_MS;
-    // A kubelet that has started since takes the status from the API, which may be stale.
+    // A kubelet that has started since then takes the pod's status from the API, which may be stale.
     const began = facts.kubeletStartedAtMs;
     const isOld = began > wasReadyAtMs && facts.api.wasStaleSince(began);
     const cause = isUnfit || isOld || facts.wasEnded(uid) || !facts.pods.wanted.has(uid);
@@ -56,7 +56,7 @@ export const readyHasCause: Invariant = invariant('S6', ['containerSignalled', '
   };
 });
 
-/** Whether a container has exited, or is being stopped and fails its readiness probe from then on. */
+/** Reports whether a container has exited, or is being stopped and fails its readiness probe from then on. */
 function makesUnfit(
   observation: Observation,
 ): observation is Extract<Observation, { readonly kind: 'containerSignalled' | 'containerEnded' }> {
@@ -86,8 +86,8 @@ export const readyIsAllReady: Invariant = invariant('S7', ['apiRequest', 'health
 });
 
 /**
- * Maximum time for which an exited container may be reported as running if nothing prevents an update. Longer than a
- * relist and a retried sync.
+ * Maximum time for which an exited container may be reported as running if nothing prevents an update. The time is
+ * longer than a relist and a retried sync.
  */
 const ENDED_MS = 15_000;
 
@@ -109,7 +109,7 @@ export const endedAreShown: Invariant = invariant('S7', ['kubeletStarted', 'stat
     const { kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs, api } = facts;
     const troubleAtMs = Math.max(kubeletStartedAtMs, runtimeChangedAtMs, ownFaultsOverAtMs, api.troubleAtMs);
     if (observation.atMs - troubleAtMs < SHOWN_MS || api.inTrouble) return undefined;
-    // A sync that waits for an image or a hook does not update the status.
+    // Only terminating pods are judged: a sync that waits for an image or a hook does not update the status.
     const ending = [...said].filter(([uid]) => facts.isBeingEnded(uid));
     const lives = ending.flatMap(([, ids]) => ids.flatMap((id) => facts.lives.byId(id) ?? []));
     const old = lives.find(({ endedAtMs }) => endedAtMs !== undefined && observation.atMs - endedAtMs > ENDED_MS);
@@ -123,13 +123,13 @@ export const endedAreShown: Invariant = invariant('S7', ['kubeletStarted', 'stat
   };
 });
 
-/** Whether a pod has run long enough to be shown as ready, and is not. */
+/** Reports whether a pod has run long enough to be shown as ready, and is not. */
 function isLate({ uid, mirror, conditions }: ShownPod, facts: Facts): boolean {
   const pod = facts.pods.wanted.get(uid);
   if (pod === undefined || mirror || conditions.Ready === 'True' || facts.wasEnded(uid)) return false;
   if (pod.gate === true && conditions[GATE_CONDITION] !== 'True') return false;
-  // Readiness gates are observed through a watch, which may hang since a fault of the API server. Everything else is
-  // known locally.
+  // Readiness gates are observed through a watch, which may hang since a fault of the API server. Everything else the
+  // kubelet knows without the API.
   const unseen = pod.gate === true && facts.nowMs - facts.api.troubleAtMs < watchSilenceMs(facts);
   if (unseen && conditions.ContainersReady === 'True') return false;
   const settled = (name: string): boolean => {

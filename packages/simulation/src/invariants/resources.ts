@@ -11,12 +11,15 @@ import { watchSilenceMs } from './watch-silence.ts';
 
 /**
  * N1: no pod is allocated more resources if the sum of all allocations then exceeds the node's resources. Before all
- * sources have reported, the kubelet does not know all pods: pods that ran before a restart stay, and may exceed the
- * node together with pods admitted before them.
+ * sources have reported, the kubelet does not know all pods. Pods that ran before a restart therefore stay, even if
+ * they exceed the node together with pods that were admitted earlier.
  */
 export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'], () => {
   let before: ReadonlyMap<string, number> = new Map();
-  /** Pods that got more resources while they wait to be admitted again. They are judged when they are admitted. */
+  /**
+   * Pods that got more resources while they wait to be admitted again. The invariant judges these pods when they are
+   * admitted.
+   */
   let waiting: readonly string[] = [];
   return (observation, facts) => {
     const { grants } = facts.resources;
@@ -38,8 +41,8 @@ export const grantsFit: Invariant = invariant('N1', ['kubeletStarted', 'settled'
     waiting = grown.filter((uid) => makesRoom(uid, facts));
     const newest = grown.find((uid) => !waiting.includes(uid));
     if (newest === undefined) return undefined;
-    // A pod that is new to this kubelet but existed before may have been admitted before all pods were known. Its
-    // allocation is stored when it starts.
+    // A pod that is new to this kubelet may have existed and been admitted before all pods were known. Its allocation
+    // is stored when the pod starts.
     if (!known.has(newest) && facts.pods.lastUnwantedAtMs(newest) <= facts.sourcesReadyAtMs) return undefined;
     // A stale list does not contain all pods. The watch delivers the missing pods later.
     if (facts.api.wasStaleSince(facts.kubeletStartedAtMs) && observation.atMs - facts.sourcesReadyAtMs < SEEN_MS)
@@ -68,8 +71,8 @@ function resizedEarly(
 }
 
 /**
- * Whether a pod counts against the node's resources. Terminated pods, unwanted pods and pods unknown to this kubelet do
- * not.
+ * Reports whether the resources of a pod count as used. Terminated pods, unwanted pods and pods unknown to this kubelet
+ * do not count.
  */
 function holds(uid: string, facts: Facts): boolean {
   return facts.pods.wanted.has(uid) && facts.isKnownToKubelet(uid) && !facts.resources.isOver(uid);
@@ -78,23 +81,24 @@ function holds(uid: string, facts: Facts): boolean {
 /** Minimum time for which a preemption waits for the preempted pod. */
 const LEAST_KILL_MS = 10_000;
 
-/** Whether a wanted pod holds no resources until it is admitted again. */
+/** Reports whether a wanted pod holds no resources until it is admitted again. */
 function makesRoom(uid: string, facts: Facts): boolean {
-  // The pod was stopped, or is about to be, and was added again.
+  // The pod was stopped, or is about to be stopped, and was added again.
   if (facts.resources.stoppedAtMs(uid) >= 0 || facts.pods.lastUnwantedAtMs(uid) >= facts.syncBeganAtMs(uid))
     return true;
   const agoMs = facts.nowMs - facts.resources.preemptedAtMs(uid);
   // A pod that has not started because it waits for its name terminates immediately.
   const hasBegun = Number.isFinite(facts.syncBeganAtMs(uid)) || facts.lives.runningOf(uid).length > 0;
-  // As in upstream, the preempting pod is admitted after an unsuccessful wait.
+  // If the wait for the preempted pod is unsuccessful, the preempting pod is admitted nevertheless, as in upstream.
   return agoMs >= (hasBegun ? LEAST_KILL_MS : 0);
 }
 
-/** N1: a pod that ran before a kubelet restart is not rejected after it. */
+/** N1: a pod that ran before a kubelet restart is not rejected after the restart. */
 export const runningIsAdmitted: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
   if (observation.kind !== 'podRefused') return undefined;
   const { uid, reason } = observation;
-  // The pod may have been added after the first pods of its source, which must be read again.
+  // The pod may have been added after the kubelet read its source for the first time, and its source must be read
+  // again.
   if (facts.pods.isUnsure(uid)) return undefined;
   const life = facts.lives.runningOf(uid).find(({ startedAtMs }) => facts.pods.lastUnwantedAtMs(uid) < startedAtMs);
   return judged(life && `pod ${uid} was rejected (${reason}) while its container ${life.name} is running`);
@@ -102,36 +106,36 @@ export const runningIsAdmitted: Invariant = invariant('N1', ['podRefused'], () =
 
 /**
  * Maximum time until a change of a pod is processed while preempted pods terminate slowly: 1.5 times the longest grace
- * period.
+ * period, in addition to the detection of the change.
  */
 const HELD_UP_MS = SEEN_MS + 45_000;
 
 /**
- * N1: no pod is rejected for lack of CPU if it fits together with all pods that may hold CPU. Terminated pods hold
- * none.
+ * N1: no pod is rejected for lack of CPU if it fits together with all pods that may hold CPU. Terminated pods hold no
+ * CPU.
  */
 export const refusedForLack: Invariant = invariant('N1', ['podRefused'], () => (observation, facts) => {
   const { node, resources } = facts;
   if (observation.kind !== 'podRefused' || !isForLack(observation.reason) || node.resources === undefined)
     return undefined;
   const { uid, reason } = observation;
-  // For the kubelet, pods in a stale list still exist.
+  // Pods in a stale list count as existing, because the kubelet does not know better.
   if (facts.api.wasStaleSince(facts.kubeletStartedAtMs)) return undefined;
   // If earlier preemptions delay the admission, the pod may be admitted with its previous request.
   const isNew = observation.atMs - heardOfByMs(uid, facts) < HELD_UP_MS;
   // The pod may also be admitted with the allocation by a previous kubelet, regardless of its current request (`AddPod` of
   // upstream's allocation manager).
   const asked = isNew ? heldAtMost(uid, facts) : Math.max(askedBy(uid, facts), resources.grants.get(uid) ?? 0);
-  // The version that the kubelet keeps, and its request, are uncertain.
+  // It is uncertain which version of the pod the kubelet keeps, and so is its request.
   if (facts.pods.isUnsure(uid)) return undefined;
-  // Critical pods are not preempted.
+  // If a critical pod is rejected, only critical pods count, because all other pods could have been preempted.
   const onlyCritical = reason === 'UnexpectedAdmissionError';
   const others = facts.pods.knownUids.filter((other) => {
     if (other === uid || (onlyCritical && !isCriticalPlan(other, facts))) return false;
     return mayHold(other, facts);
   });
-  // As in upstream, the resources of a pod during a resize depend on its status in the API, which may not be updated
-  // yet.
+  // As in upstream, the resources of a pod during a resize depend on the pod's status in the API, and the API may not
+  // have the newest status yet.
   const { api } = facts;
   const isWell = !api.inTrouble && observation.atMs - api.troubleAtMs >= watchSilenceMs(facts);
   const isUntold = (other: string): boolean => {
@@ -161,23 +165,24 @@ function heardOfByMs(uid: string, facts: Facts): number {
   return api.troubleAtMs >= wantedMs ? api.troubleAtMs + watchSilenceMs(facts) : wantedMs;
 }
 
-/** Whether a rejection means that the node lacks a resource that the pod requests. */
+/** Reports whether a rejection means that the node lacks a resource that the pod requests. */
 export function isForLack(reason: string): boolean {
   return reason !== 'Evicted' && reason !== REFUSAL_REASON;
 }
 
 /**
- * Whether a pod may still count against the node's resources, because the kubelet may not know that it has terminated.
+ * Reports whether a pod may still count against the node's resources, because the kubelet may not know that the pod has
+ * terminated.
  */
 function mayHold(uid: string, facts: Facts): boolean {
   const overAtMs = Math.max(facts.resources.refusedAtMs(uid), facts.resources.stoppedAtMs(uid));
-  // A pod that was added again since may have been admitted and not yet started.
+  // A pod that was added again since then may have been admitted, but not started yet.
   const cameAgain = facts.pods.wanted.has(uid) && facts.pods.lastUnwantedAtMs(uid) >= overAtMs;
   // As in upstream, a rejected static pod whose mirror pod is known to its worker counts until its termination has
   // finished.
   if (overAtMs >= 0 && !cameAgain && !facts.isBeingEnded(uid)) return false;
   if (facts.api.hasEnded(uid) && facts.lives.runningOf(uid).length === 0) return false;
-  // A pod that was removed before the kubelet started and not added again was never known to it.
+  // A pod that was removed before the kubelet started and not added again was never known to this kubelet.
   return (
     facts.isKnownToKubelet(uid) ||
     facts.pods.isUnsure(uid) ||
@@ -194,8 +199,8 @@ const RESIZE_HELD_UP_MS = 300_000;
 
 /**
  * Returns the maximum of allocated and requested resources, because the time of the change is unknown. The maximum is
- * taken per container, because one container may still have more than its new allocation while another already has its
- * new one.
+ * taken per container, because one container may still have its old allocation while another container already has its
+ * new allocation.
  */
 function heldAtMost(uid: string, facts: Facts): number {
   const { resources } = facts;
@@ -223,9 +228,9 @@ export const ephemeralRunsOnce: Invariant = invariant(
   'C6',
   ['status', 'apiRequest', 'kubeletStarted', 'containerStarted'],
   () => {
-    /** UIDs of the pods of the runs that the running kubelet has reported, by container ID. */
+    /** By container ID: UIDs of the pods whose container runs the running kubelet has reported. */
     const told = new Map<string, string>();
-    /** Ids of the runs that the API shows to the next kubelet. */
+    /** Ids of the container runs that the API shows to the next kubelet. */
     const shown = new Set<string>();
     return (observation, facts) => {
       if (observation.kind === 'kubeletStarted') told.clear();
@@ -253,8 +258,8 @@ export const ephemeralRunsOnce: Invariant = invariant(
 );
 
 /**
- * Returns a resize that is wrong in the final state. Each resize must be allocated, applied and reported, or be
- * reported as pending if resources are missing.
+ * Returns a resize that is wrong in the final state, as text. Each resize must be allocated, applied and reported, or
+ * be reported as pending if resources are missing.
  */
 export function resizeFault(facts: Facts, look: LastLook): string | undefined {
   const { resources } = facts.node;
@@ -266,7 +271,7 @@ export function resizeFault(facts: Facts, look: LastLook): string | undefined {
   for (const [uid, pod] of facts.pods.wanted) {
     if (pod.cpu === undefined || facts.pods.isUnsure(uid)) continue;
     if (facts.resources.isOver(uid) || facts.wasEnded(uid) || facts.lives.runningOf(uid).length === 0) continue;
-    // Without its volumes, a sync of a pod does not reach the resize, so the pod keeps its resources
+    // Without its volumes, the sync of a pod ends before the resize, so the pod keeps its resources
     // (`Kubelet.SyncPod`).
     if (facts.objects.isHeldBack(pod)) continue;
     const room = most - all + (held.get(uid) ?? 0);
@@ -278,8 +283,8 @@ export function resizeFault(facts: Facts, look: LastLook): string | undefined {
 }
 
 /**
- * Returns the CPU of a running pod that cannot be made smaller because its volumes are missing, together with its other
- * allocations.
+ * Returns the CPU that a pod with missing volumes holds: for each container the larger of its allocated and its running
+ * CPU, because the pod cannot be made smaller. Returns 0 for other pods.
  */
 function runningMillis(uid: string, facts: Facts, look: LastLook): number {
   const pod = facts.pods.wanted.get(uid);
@@ -290,7 +295,7 @@ function runningMillis(uid: string, facts: Facts, look: LastLook): number {
   return most.reduce((sum, millis) => sum + millis, 0);
 }
 
-/** Checks a resize by its status in the API. */
+/** Returns what is wrong with a resize according to its status in the API, as text. */
 function shownResizeFault(
   { uid, cpu, resize }: ShownPod,
   room: number,
@@ -320,8 +325,8 @@ function shownResizeFault(
 }
 
 /**
- * Checks a resize by the kubelet's stored allocations and the runtime's settings. A static pod may not be visible in
- * any API.
+ * Returns what is wrong with the resize of a static pod, as text. The kubelet's stored allocations and the runtime's
+ * settings decide, because a static pod may not be visible in any API.
  */
 function staticResizeFault({ uid, cpu = {} }: PodPlan, room: number, facts: Facts, look: LastLook): string | undefined {
   const asked = sumOf(cpu);

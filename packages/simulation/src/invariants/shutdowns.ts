@@ -6,17 +6,23 @@ import { type Invariant, invariant, judged } from './invariant.ts';
 
 /** Tolerance for rounding of virtual time. */
 const TOLERANCE_MS = 50;
-/** Minimum time for which the kubelet waits for a kill. Otherwise it waits one and a half times the grace period. */
+/**
+ * Minimum time for which the kubelet waits until a pod is stopped. The kubelet waits longer if one and a half times the
+ * grace period is longer.
+ */
 const LEAST_KILL_MS = 10_000;
 /** Minimum grace period of every container. */
 const LEAST_GRACE_SECONDS = 2;
-/** Time to detect that pods have terminated and their volumes are gone. */
+/** Time in which the kubelet detects that pods have terminated and their volumes are gone. */
 const SEES_MS = 3000;
 /** Maximum time from the admission of a pod to its start. */
 const BEGINS_MS = 2000;
-/** Maximum time for a kubelet that was connected before to reconnect after the bus is up again or its lock was lost. */
+/**
+ * Maximum time in which a kubelet that was connected before reconnects, after the bus is up again or the inhibitor lock
+ * was lost.
+ */
 const RECONNECTS_MS = 5000;
-/** A kubelet that was never connected retries every minute. */
+/** Maximum time in which a kubelet that was never connected connects. Such a kubelet retries every minute. */
 const CONNECTS_MS = 75_000;
 /** Maximum time until a change of the node's readiness is shown if nothing prevents it. */
 const SHOWN_MS = 30_000;
@@ -35,7 +41,7 @@ export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBeg
     const { shutdown, pods } = facts;
     if (observation.kind === 'kubeletStarted') firstStepAtMs.clear();
     if (observation.kind === 'stepBegan') {
-      // A pod that starts after its termination starts a new life.
+      // A pod that starts after its termination counts as new, so its first step is recorded again.
       if (observation.step !== 'syncPod') firstStepAtMs.delete(observation.uid);
       else if (!firstStepAtMs.has(observation.uid)) firstStepAtMs.set(observation.uid, observation.atMs);
     }
@@ -44,11 +50,11 @@ export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBeg
     const beganAtMs = firstStepAtMs.get(uid) ?? observation.atMs;
     const agoMs = beganAtMs - shutdown.heardAtMs;
     if (agoMs < 0) return 'ok';
-    // A pod that existed before continues if its removal was too brief for the kubelet to notice.
+    // A pod that existed before the shutdown continues if it was removed too briefly for the kubelet to notice.
     const seenGone = pods.lastUnwantedAtMs(uid) > shutdown.heardAtMs && pods.lastUnwantedAtMs(uid) <= beganAtMs;
     // A pod whose manifest is malformed also continues, because the kubelet may have stored its last good version.
     const cameSince = seenGone && !pods.isUnsure(uid);
-    // A pod admitted before starts soon afterwards if nothing prevents it.
+    // A pod that was admitted before the shutdown starts soon afterwards if no fault prevents that.
     const namesake = pods.knownUids.some((one) => one !== uid && pods.planOf(one)?.name === pods.planOf(uid)?.name);
     const isLate = agoMs > BEGINS_MS && facts.firstFaultAtMs > observation.atMs && !namesake;
     return judged(
@@ -58,13 +64,13 @@ export const noneBegins: Invariant = invariant('N9', ['kubeletStarted', 'stepBeg
 });
 
 /**
- * N9: a pod that is added during a shutdown is rejected with upstream's message, and no pod is rejected this way
- * otherwise.
+ * N9: a pod that is added during a shutdown is rejected with upstream's message, and no pod is rejected with this
+ * message without a shutdown.
  */
 export const refusedWhileItLasts: Invariant = invariant('N9', ['kubeletStarted', 'podRefused', 'status'], () => {
   const refused = new Set<string>();
   return (observation, { shutdown, deadlines }) => {
-    // This kubelet may admit a pod that the previous kubelet rejected without reporting it.
+    // The new kubelet may admit a pod that the previous kubelet rejected without reporting the rejection.
     if (observation.kind === 'kubeletStarted') refused.clear();
     if (observation.kind === 'podRefused') {
       if (observation.reason !== REFUSAL_REASON) return undefined;
@@ -76,7 +82,7 @@ export const refusedWhileItLasts: Invariant = invariant('N9', ['kubeletStarted',
     const { pod, status } = observation.status;
     // Only the first status after the rejection is judged.
     if (!refused.delete(pod.metadata.uid)) return undefined;
-    // As in upstream, an exceeded deadline replaces this reason.
+    // An exceeded deadline replaces the reason for the rejection, as in upstream.
     if (deadlines.mayBeOver(pod.metadata.uid)) return undefined;
     const { phase, reason, message } = status;
     const inWords = phase === 'Failed' && reason === REFUSAL_REASON && message === REFUSED;
@@ -86,7 +92,7 @@ export const refusedWhileItLasts: Invariant = invariant('N9', ['kubeletStarted',
 
 /**
  * N9: pods of a higher priority are stopped only after pods of a lower priority have terminated or used up their time.
- * The inhibitor lock is released only after all of them.
+ * The inhibitor lock is released only after all pods have terminated or used up their time.
  */
 export const groupsTakeTurns: Invariant = invariant('N9', ['stepBegan', 'lock'], () => (observation, facts) => {
   const { shutdown, node, pods } = facts;
@@ -109,8 +115,8 @@ export const groupsTakeTurns: Invariant = invariant('N9', ['stepBegan', 'lock'],
 });
 
 /**
- * Returns a running container of a lower group that has time left. The time of a group starts when the group below it
- * is over.
+ * Returns a running container of a lower priority group that still has time, as text. The time of a group starts when
+ * the time of the group below is over.
  */
 function stillDue(periods: readonly Period[], below: number, facts: Facts): string | undefined {
   const { shutdown, nowMs } = facts;
@@ -132,7 +138,10 @@ function stillDue(periods: readonly Period[], below: number, facts: Facts): stri
   return undefined;
 }
 
-/** Returns the minimum wait for a pod: the time of its group or the time that its kill may take, whichever is less. */
+/**
+ * Returns the minimum wait for a pod: the time of its group or the time that stopping the pod may take, whichever is
+ * less.
+ */
 function waitMs(uid: string, groupSeconds: number, { pods }: Facts): number {
   const own = Math.min(...pods.plansOf(uid).map(({ graceSeconds }) => graceSeconds));
   const graceMs = Math.min(own, groupSeconds) * 1000;
@@ -168,9 +177,9 @@ export const endedInWords: Invariant = invariant('N9', ['kubeletStarted', 'podEn
     const { pod, status } = observation.status;
     const { uid } = pod.metadata;
     const toldAtMs = shutdown.toldAtMs(uid);
-    // A UID that was added again is another pod.
+    // A pod that was added again under the same UID counts as another pod.
     if (toldAtMs === undefined || otherwise.has(uid) || pods.lastUnwantedAtMs(uid) > toldAtMs) return undefined;
-    // As in upstream, an exceeded deadline replaces this reason.
+    // An exceeded deadline replaces the reason for the termination, as in upstream.
     if (deadlines.mayBeOver(uid)) return undefined;
     const { phase, reason, message, conditions = [] } = status;
     if (phase !== 'Failed' && phase !== 'Succeeded')
@@ -219,7 +228,7 @@ export const waitsNoLonger: Invariant = invariant('N9', ['settled'], () => (obse
   const { shutdown, node, pods } = facts;
   if (node.shutdown === undefined || !shutdown.isHeard || shutdown.locks === 0 || !facts.kubeletUp) return undefined;
   const periods = periodsOf(node.shutdown);
-  // A pod that was removed since counts if it existed when the shutdown started.
+  // A pod that was removed since the shutdown started also counts: the kubelet has to wait for its termination.
   const known = pods.knownUids.filter((uid) => {
     const wasThere = pods.unwantedSinceMs(uid) > shutdown.heardAtMs - SEEN_MS;
     return facts.isKnownToKubelet(uid) || pods.wanted.has(uid) || wasThere;
@@ -233,7 +242,7 @@ export const waitsNoLonger: Invariant = invariant('N9', ['settled'], () => (obse
   );
 });
 
-/** N9: a connected kubelet knows whether a shutdown is in progress, even if it missed the announcement. */
+/** N9: a connected kubelet knows whether a shutdown is in progress, even if the kubelet missed the announcement. */
 export const newsIsHeard: Invariant = invariant('N9', ['health'], () => (observation, facts) => {
   const { shutdown, node, kubeletStartedAtMs } = facts;
   if (observation.kind !== 'health' || node.shutdown === undefined || !facts.kubeletUp || !shutdown.busUp)

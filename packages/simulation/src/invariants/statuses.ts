@@ -33,7 +33,7 @@ export const terminalStays: Invariant = invariant('S1', ['kubeletStarted', 'step
     if (observation.kind === 'stepBegan' && observation.step === 'syncPod') {
       const { uid } = observation;
       const endingAtMs = endings.atMs(uid);
-      // The terminated pod was unwanted. The kubelet may have noticed late that it is wanted again.
+      // The terminated pod was unwanted for some time. The kubelet may have noticed late that the pod is wanted again.
       if (endingAtMs !== undefined && facts.pods.lastUnwantedAtMs(uid) >= endingAtMs - SEEN_MS) phases.delete(uid);
     }
     endings.observe(observation);
@@ -41,7 +41,7 @@ export const terminalStays: Invariant = invariant('S1', ['kubeletStarted', 'step
     const { pod, status, version } = observation.status;
     const { uid } = pod.metadata;
     const last = phases.get(uid);
-    // A UID that was added again is another pod.
+    // A pod that was added again under the same UID counts as another pod.
     const before = version === 1 || facts.pods.lastUnwantedAtMs(uid) >= (last?.atMs ?? 0) ? undefined : last?.phase;
     phases.set(uid, { phase: status.phase, atMs: observation.atMs });
     return judged(
@@ -50,7 +50,7 @@ export const terminalStays: Invariant = invariant('S1', ['kubeletStarted', 'step
   };
 });
 
-/** S2: a pod is finished only when none of its containers is running, and none starts afterwards. */
+/** S2: a pod is finished only when none of its containers is running, and no container starts afterwards. */
 export const terminalIsStopped: Invariant = invariant(
   'S2',
   ['kubeletStarted', 'stepBegan', 'containerStarted', 'status'],
@@ -63,7 +63,7 @@ export const terminalIsStopped: Invariant = invariant(
       if (observation.kind === 'containerStarted') {
         const { podUid, name } = observation.life;
         if (!finished.has(podUid) || facts.pods.lastUnwantedAtMs(podUid) > facts.kubeletStartedAtMs) return undefined;
-        // A UID that was added again is another pod.
+        // A pod that was added again under the same UID counts as another pod.
         if (facts.pods.lastUnwantedAtMs(podUid) >= (endings.atMs(podUid) ?? 0) - SEEN_MS) return undefined;
         return { wrong: `container ${name} of pod ${podUid} started after its pod was finished` };
       }
@@ -91,7 +91,8 @@ export const versionsGrow: Invariant = invariant('S3', ['kubeletStarted', 'statu
     if (before === undefined) return undefined;
     if (version <= before.version)
       return { wrong: `status version ${version} of pod ${uid} follows version ${before.version}` };
-    // A UID that was added again is another pod, and the runtime's records of the previous one are removed.
+    // A pod that was added again under the same UID counts as another pod, and the runtime's records of the previous
+    // pod are removed.
     if (facts.pods.lastUnwantedAtMs(uid) > facts.kubeletStartedAtMs) return 'ok';
     for (const [name, count] of restarts) {
       const old = before.restarts.get(name) ?? 0;
@@ -101,7 +102,7 @@ export const versionsGrow: Invariant = invariant('S3', ['kubeletStarted', 'statu
   };
 });
 
-/** S3: the status of a pod in the API is its own and not the status of an earlier pod with the same name. */
+/** S3: the API shows a pod with its own status, and not with the status of an earlier pod of the same name. */
 export const statusesAreOwn: Invariant = invariant('S3', ['apiRequest'], () => (observation, facts) => {
   const { shown } = observation;
   if (shown === undefined || shown.mirror || shown.containers === '') return undefined;

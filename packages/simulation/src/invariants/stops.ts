@@ -27,21 +27,24 @@ export const sourcesFirst: Invariant = invariant('F1', ['call'], () => (observat
   );
 });
 
-/** Whether a manifest contained another pod of the same name at any time since the kubelet started. */
+/**
+ * Reports whether another static pod has taken the pod's name: a pod of the same name was wanted at any time since the
+ * kubelet started.
+ */
 function hasLostItsPlace(uid: string, { pods, kubeletStartedAtMs }: Facts): boolean {
   if (pods.isApiPod(uid)) return false;
   const name = pods.planOf(uid)?.name;
   return pods.knownUids.some((other) => {
     if (other === uid || pods.isApiPod(other) || pods.planOf(other)?.name !== name) return false;
-    // The kubelet may have stored a pod whose manifest was malformed when the kubelet started. The same applies to a
-    // pod that the manifest URL served when the kubelet started, until the URL responds.
+    // The kubelet may have stored a pod whose manifest was malformed when the kubelet started. Until the manifest URL
+    // responds, the kubelet may also use a stored pod that the URL served before.
     return pods.wanted.has(other) || pods.unwantedSinceMs(other) >= kubeletStartedAtMs || pods.isUnsure(other);
   });
 }
 
 /**
  * P5: remains of unknown pods are removed only after all sources have reported. Empty sandboxes that a later sandbox of
- * the same pod has replaced may be removed at any time, because no pod needs them (`evictSandboxes`).
+ * the same pod has replaced may be removed at any time, because no pod needs these sandboxes (`evictSandboxes`).
  */
 export const unknownIsKnownLate: Invariant = invariant('P5', ['call'], () => (observation, facts) => {
   if (observation.kind !== 'call') return undefined;
@@ -60,8 +63,8 @@ export const unknownIsKnownLate: Invariant = invariant('P5', ['call'], () => (ob
 });
 
 /**
- * Returns the pod to which a directory or a main part of it belongs. Files of exited containers may be removed at any
- * time.
+ * Returns the UID of the pod to which a directory, its volumes or its logs belong. Files of exited containers may be
+ * removed at any time.
  */
 function podOfDirectory(path: string): string | undefined {
   // A kubelet may continue a deletion that the previous kubelet started.
@@ -72,7 +75,7 @@ function podOfDirectory(path: string): string | undefined {
   return more.length === 0 ? logs?.split('_')[2] : undefined;
 }
 
-/** Returns the invariant that is broken if this healthy container is stopped without a reason. */
+/** Returns the invariant that is broken if a healthy container is stopped without a reason. */
 function attribution(life: Life, facts: Facts): InvariantId {
   if (facts.pods.isBroken(life.podUid)) return 'F2';
   if (facts.kubeletStartedAtMs > life.startedAtMs) return 'K1';
@@ -84,7 +87,7 @@ function withoutCause(id: InvariantId): Invariant {
   return invariant(id, ['call'], () => (observation, facts) => {
     if (observation.kind !== 'call') return undefined;
     const stopped = stoppedBy(observation.call, facts);
-    // Most calls stop nothing, and each of these invariants sees all calls.
+    // Most calls stop no container, and each of the invariants in this file judges all calls.
     if (stopped.length === 0) return undefined;
     const lives = stopped.filter((life) => attribution(life, facts) === id);
     if (lives.length === 0) return undefined;
@@ -106,15 +109,15 @@ export const survivesApiServer: Invariant = withoutCause('K3');
 /** C6: no container is stopped without a reason. */
 export const noNeedlessStop: Invariant = withoutCause('C6');
 
-/** Whether there was any reason to stop a container. */
+/** Reports whether there was any reason to stop a container. */
 function hasCause(life: Life, facts: Facts): boolean {
   const { podUid, startedAtMs, sandboxId } = life;
   const pod = facts.pods.wanted.get(podUid);
-  // A UID that was removed since its sync started and was added again must be terminated before it is restarted (P3).
+  // A pod that was removed and added again since its sync started must be terminated before it is restarted (P3).
   const sinceMs = Math.min(startedAtMs, facts.syncBeganAtMs(podUid));
   if (pod === undefined || facts.pods.lastUnwantedAtMs(podUid) >= sinceMs || facts.pods.isUnsure(podUid)) return true;
   if (facts.lives.sandboxLostAtMs(sandboxId) !== undefined || facts.wasEnded(podUid)) return true;
-  // This also applies to containers that start late.
+  // All containers of an orphaned pod are stopped, also containers that start late.
   if (facts.isOrphanBeingEnded(podUid)) return true;
   if (facts.lives.mayHaveTwoSandboxes(podUid, startedAtMs, facts.nowMs)) return true;
   // A request of a previous kubelet may take effect late and leave new containers in a stopped sandbox.
@@ -131,7 +134,8 @@ function hasCause(life: Life, facts: Facts): boolean {
 const START_ERROR_EXIT_CODE = 128;
 
 /**
- * Whether a container was created since its last run, failed to start because of a fault, and must not be restarted.
+ * Reports whether a container was created since its last run, failed to start because of a fault, and must not be
+ * restarted.
  */
 export function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts): boolean {
   const last = facts.lives.of(pod.uid, plan.name).at(-1);
@@ -144,8 +148,9 @@ export function hasFailedToStart(pod: PodPlan, plan: ContainerPlan, facts: Facts
 const UNKNOWN_EXIT_CODE = 137;
 
 /**
- * Whether a container counts as failed and must not be restarted, because the record of its last run was removed before
- * the kubelet had seen the exit. An init container has completed if a main container has started after it.
+ * Reports whether a container counts as failed and must not be restarted, because the record of its last run was
+ * removed before the kubelet had seen the exit. An init container has completed if a main container has started after
+ * it.
  */
 export function hasFailedUnseen(pod: PodPlan, plan: ContainerPlan, { lives, records }: Facts): boolean {
   const last = lives.of(pod.uid, plan.name).at(-1);
@@ -158,8 +163,8 @@ export function hasFailedUnseen(pod: PodPlan, plan: ContainerPlan, { lives, reco
 }
 
 /**
- * Whether the running sync stopped a container with policy Never for its liveness probe. The container had no exit code
- * when the sync decided which other containers of the pod to stop, so no restart rule could match.
+ * Reports whether a sync in progress stopped a container with policy Never because of its liveness probe. The container
+ * had no exit code when the sync decided which other containers of the pod to stop, so no restart rule could match.
  */
 function isStoppedAsIll(pod: PodPlan, life: Life, facts: Facts): boolean {
   const { id, podUid, plan, attempt, startedAtMs, endedAtMs = -1 } = life;
@@ -170,7 +175,7 @@ function isStoppedAsIll(pod: PodPlan, life: Life, facts: Facts): boolean {
   return isOfThisSync && wasIll && restartPolicyOf(pod, plan) === 'Never';
 }
 
-/** Whether a pod has completed or failed. */
+/** Reports whether a pod has completed or failed. */
 export function isOver(pod: PodPlan, facts: Facts): boolean {
   const done = (plan: ContainerPlan): boolean => {
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
@@ -185,7 +190,7 @@ export function isOver(pod: PodPlan, facts: Facts): boolean {
   };
   const failed = (plan: ContainerPlan): boolean => {
     if (isSidecar(pod, plan.name)) return false;
-    // In a new sandbox the init container runs again, regardless of earlier results.
+    // An init container runs again in a new sandbox, so a failed start counts even if an earlier run has succeeded.
     if (hasFailedToStart(pod, plan, facts) || hasFailedUnseen(pod, plan, facts)) return true;
     const last = facts.lives.of(pod.uid, plan.name).at(-1);
     const passed = last?.exitCode !== undefined && !hasFailed(pod, plan.name, last);

@@ -7,7 +7,9 @@ import { ROOT_DIRECTORY } from '../world/world.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
 import { startsPromptly } from './node.ts';
 
-/** V1: a volume is not unpublished while a container of its pod runs, and not unstaged while it is in a pod. */
+/**
+ * V1: a volume is not unpublished while a container of its pod runs, and not unstaged while it is published to a pod.
+ */
 export const takenLast: Invariant = invariant('V1', ['csiCall'], () => ({ call, phase, code }, facts) => {
   if (phase === 'refused' && call.call === 'unstage') return { wrong: `${of(call)} broke a rule: ${code}` };
   if (phase !== 'began') return undefined;
@@ -23,8 +25,8 @@ export const takenLast: Invariant = invariant('V1', ['csiCall'], () => ({ call, 
 });
 
 /**
- * V2: a kubelet never has two conflicting calls for one volume in progress. It does not repeat a call that has succeeded,
- * unless the driver asks for republishing.
+ * V2: a kubelet never has two conflicting calls for one volume in progress. A kubelet does not repeat a call that has
+ * succeeded, unless the driver asks for republishing.
  */
 export const oneCallAtATime: Invariant = invariant('V2', ['csiCall'], () => (observation, facts) => {
   const { call, phase, code, kubelet } = observation;
@@ -38,7 +40,8 @@ export const oneCallAtATime: Invariant = invariant('V2', ['csiCall'], () => (obs
   if (other !== undefined) return { wrong: `${of(call)} began while ${of(other)} is in progress` };
   if (!facts.volumes.isKnown(call)) return 'ok';
   if (call.call === 'stage') return { wrong: `${of(call)} was called again after it had succeeded` };
-  // Until the volume is ready, it is published again if a later step fails, for example the expansion.
+  // A volume whose publishing has succeeded is published again if a later step fails, for example the expansion,
+  // because the pod cannot start without that step.
   const republishes = facts.node.csi?.drivers.some(({ name, republish }) => name === call.driver && republish);
   const [user] = facts.lives
     .runningOf(podOfPath(call.path) ?? '')
@@ -74,10 +77,10 @@ export const successIsSeen: Invariant = invariant('V3', ['containerStarted'], ()
   );
 });
 
-/** V4: while a volume is staged, the node reports it in use, whichever kubelet staged it. */
+/** V4: while a volume is staged, the node reports it in use, whichever kubelet staged the volume. */
 export const keptInUse: Invariant = invariant('V4', ['volumesInUse'], () => ({ names }, { volumes, node }) => {
-  // Not judged once the API server has lost its store: the new Node object lists no volumes in use, and a restarted
-  // kubelet may register the node before the kubelet has found the volumes that the previous kubelet staged.
+  // After a loss of the API server's store, the new Node object lists no volumes in use. A restarted kubelet may
+  // register the node before it has found the volumes that the previous kubelet staged.
   if (names === undefined || volumes.wipedAtMs >= 0) return undefined;
   const [lost] = unreported(volumes.attachableStaged, names, node.csi);
   return judged(lost && `volume ${lost} is staged, but the node does not report it in use any more`);
@@ -114,7 +117,7 @@ export const onlyWhileAttached: Invariant = invariant('V5', ['csiCall', 'attachm
   return judged(!reported && volumes.wipedAtMs < 0 && `${of(call)} began although the volume is not reported in use`);
 });
 
-/** S5: a pod object is deleted only after its volumes are unpublished. */
+/** S5: a pod object is deleted only after the pod's volumes are unpublished. */
 export const volumesGoBeforeObjects: Invariant = invariant('S5', ['apiRequest'], () => ({ request }, facts) => {
   const { verb, resource, status, uid } = request;
   if (verb !== 'delete' || resource !== 'pods' || status !== 200 || uid === undefined) return undefined;
@@ -123,13 +126,16 @@ export const volumesGoBeforeObjects: Invariant = invariant('S5', ['apiRequest'],
   return judged(left && `the object of pod ${uid} was deleted although ${left.volume} is published at ${left.path}`);
 });
 
-/** V6: when the last pod of a volume is gone, nothing of the volume is left. */
+/** V6: when no pod uses a volume any more, nothing of the volume is left on the node. */
 export const nothingIsLeft: Invariant = invariant('V6', ['end'], () => ({ look }, facts) => {
   if (facts.node.csi === undefined) return undefined;
   return judged(leftOverVolume(facts, look));
 });
 
-/** Returns what is left of a volume that no pod wants, or a volume whose size differs from what its claim requests. */
+/**
+ * Returns what is left of a volume that no pod wants, or a volume in use whose capacity differs from the capacity of
+ * its claim.
+ */
 export function leftOverVolume({ pods, lives }: Facts, { volumes, paths }: LastLook): string | undefined {
   if (volumes === undefined) return undefined;
   const used = new Set([...pods.wanted.values()].flatMap(({ csi = [] }) => csi.map(({ name }) => name)));
@@ -153,7 +159,7 @@ export function leftOverVolume({ pods, lives }: Facts, { volumes, paths }: LastL
   return left && `${left} is left on disk`;
 }
 
-/** Paths of single volumes below the plugin's directory. */
+/** Matches the paths of single volumes below the plugin's directory. */
 const VOLUME_PATH = new RegExp(
   `^${ROOT_DIRECTORY}/plugins/kubernetes\\.io/csi/(volumeDevices/((staging|publish)/[^/]+|(?!staging$|publish$)[^/]+)$|(?!volumeDevices/)[^/]+/[^/]+$)`,
 );
@@ -167,7 +173,10 @@ export const oneOfAPod: Invariant = invariant('V7', ['csiCall'], () => ({ call, 
   return judged(other && `${of(call)} took effect while the volume is published at ${other}`);
 });
 
-/** Whether the pod may wait until another pod is gone, because a volume is in one pod at a time. */
+/**
+ * Reports whether the pod may wait until another pod is gone, because a volume with access mode ReadWriteOncePod is in
+ * one pod at a time.
+ */
 export function mayWaitForVolume({ uid, csi = [] }: PodPlan, { wanted }: Pick<Facts['pods'], 'wanted'>): boolean {
   const exclusive = csi.filter(({ accessMode }) => accessMode === 'ReadWriteOncePod').map(({ name }) => name);
   const others = [...wanted.values()].filter((other) => other.uid !== uid);

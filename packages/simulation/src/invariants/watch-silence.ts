@@ -1,8 +1,11 @@
 import type { Facts } from '../facts/facts.ts';
 
-/** Time in ms that is longer than the time until a hanging watch is reopened. */
+/** Time in ms after which a hanging watch is certainly reopened. */
 const HUNG_WATCH_MS = 130_000;
-/** The same limit in ms if lists are not streamed: the wait is longer, because no bookmark has arrived yet. */
+/**
+ * Time in ms after which a hanging watch is certainly reopened if lists are not streamed. The wait is longer, because
+ * the watch has received no bookmark yet.
+ */
 const HUNG_PLAIN_WATCH_MS = 220_000;
 
 /**

@@ -15,7 +15,7 @@ type HugePages = readonly { readonly pageSizeBytes: number; readonly count: numb
 
 const ADDRESS = '192.0.2.10';
 
-/** Returns the connection of a kubelet to the simulated cluster. It stops working when the lease ends. */
+/** Returns the connection of a kubelet to the simulated cluster. The connection stops working when the lease ends. */
 export function clusterOf(
   lease: Lease,
   api: ClusterApi,

@@ -7,8 +7,8 @@ import type { World } from '../world/world.ts';
 import type { Lease } from './lease.ts';
 
 /**
- * Returns the transport between a kubelet and its device plugins, CSI and DRA drivers, bound to the lease. Empty on a node
- * without any.
+ * Returns the transport between a kubelet and its device plugins, CSI and DRA drivers, bound to the lease. Returns no
+ * port on a node without plugins and drivers.
  */
 export function devicePorts(
   lease: Lease,
@@ -70,7 +70,7 @@ function guardedTransport(lease: Lease, transport: GrpcTransport): GrpcTransport
   };
 }
 
-/** Calls to a dead process get no response. They end when the process's server is closed. */
+/** Calls to a dead process get no response. Such calls end when the process's server is closed. */
 function unlessDead(lease: Lease, { rpcs, handlers }: Service): Service {
   const guarded = Object.entries(handlers).map(([name, handler]): [string, typeof handler] => [
     name,

@@ -19,7 +19,7 @@ const STREAMS = new Set([
   'streamImages',
 ]);
 
-/** Returns a proxy of `target` whose methods are replaced by `guard`. */
+/** Returns a proxy of `target` whose methods `guard` has wrapped. */
 function guarded<T extends object>(target: T, guard: (name: string, method: Method) => Method): T {
   const methods = new Map<string | symbol, Method>();
   return new Proxy(target, {
@@ -92,7 +92,7 @@ export function guardedLoops(lease: Lease, loops: LoopDevices): LoopDevices {
 /** Wraps the cgroup manager for a kubelet process: after its lease has ended, calls have no effect and never return. */
 export function guardedCgroups(lease: Lease, cgroups: CgroupManager): CgroupManager {
   return guarded(cgroups, (name, method) =>
-    // `path` is synchronous and needs no guard.
+    // `path` is synchronous and needs no wrapper.
     name === 'path'
       ? method
       : (...args) => lease.call({ port: 'cgroup', name, args }, undefined, () => method(...args) as Promise<unknown>),
@@ -110,8 +110,8 @@ export function guardedTransport(lease: Lease, transport: HttpTransport): HttpTr
   return {
     async request(request, signal) {
       const call = { port: 'api', name: request.method, args: [request.path] } as const;
-      // The response body outlives the call: it is read until the caller aborts or the process dies, but a call's own
-      // signal ends with the response.
+      // The response body is read after the call has returned, until the caller aborts or the process dies. A call's
+      // own signal ends with the response, so the body needs another signal.
       const untilThen = lease.untilDeath(signal ?? new AbortController().signal);
       const response = await lease.call(call, signal, () => transport.request(request, untilThen));
       return { ...response, body: lease.stream(call, signal, () => response.body) };

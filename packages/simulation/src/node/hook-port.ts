@@ -2,7 +2,7 @@ import type { NodePorts } from '@node-agent/kubelet-assembly';
 import type { HookTargets } from '../world/hook-targets.ts';
 import type { Lease } from './lease.ts';
 
-/** Sends the HTTP request of a hook. */
+/** Type of the port that sends the HTTP request of a hook. */
 export type HookHttp = NonNullable<NodePorts['hookHttp']>;
 
 /** Wraps the HTTP requests of hooks for a kubelet process: after its lease has ended, calls have no effect and never return. */

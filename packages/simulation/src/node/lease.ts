@@ -35,7 +35,7 @@ export class Lease {
     return this.#dead;
   }
 
-  /** Number of pending timers of the process. Used to detect leaks. */
+  /** Number of pending timers of the process, by which leaks are detected. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
@@ -45,7 +45,7 @@ export class Lease {
     return this.#clock.monotonic();
   }
 
-  /** The process's clock. Its monotonic time starts at 0 with the process, as in Node.js. */
+  /** The process's clock. Monotonic time starts at 0 with the process, as in Node.js. */
   get clock(): Clock {
     return {
       now: () => this.#clock.now(),
@@ -67,12 +67,12 @@ export class Lease {
     if (inFlight === 'cancelled') this.#callsDeath.abort();
   }
 
-  /** Schedules `kill` to be called at the call with this number, counted from now. */
+  /** Schedules `kill` for the process's n-th call from now, either before the call is made or after it has started. */
   planKill(afterCalls: number, effect: 'before' | 'after', kill: () => void): void {
     this.#plannedKill = { left: afterCalls, effect, kill };
   }
 
-  /** Makes a call that is bound to the life of the process. */
+  /** Makes a call that ends with the process. */
   call<T>(call: PortCall, signal: AbortSignal | undefined, make: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#dead) return never();
     const plan = this.#plannedKill;

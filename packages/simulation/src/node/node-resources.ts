@@ -9,10 +9,12 @@ import type { World } from '../world/world.ts';
 import { guardedCgroups } from './guarded-ports.ts';
 import type { Lease } from './lease.ts';
 
-/** Returns the stats summary of a node. */
+/** Type of the port that returns the stats summary of a node. */
 export type Summary = NonNullable<NodePorts['statistics']>['summary'];
 
-/** Returns the ports of a node whose resources are simulated. Empty for other nodes. */
+/**
+ * Returns the ports of a node with simulated resources. Returns no port for a node whose resources are not simulated.
+ */
 export function resourcePorts(
   lease: Lease,
   world: World,
@@ -27,7 +29,8 @@ export function resourcePorts(
     return summary;
   };
   const measured = changeSummary(summary);
-  // The simulated amount is either plenty or almost nothing. With plenty, the gauge is read every 4 s.
+  // The simulated amount of memory or disk is either plenty or almost nothing. While plenty is available, the kubelet
+  // reads the gauge every 4 s.
   const gauge = (signal: Gauge['signal'], of: Scarce): Gauge => ({
     ...{ signal, perSecond: 2 ** 31 },
     available: async () => pressure.left(of),
@@ -43,7 +46,7 @@ export function resourcePorts(
   };
 }
 
-/** Test replacements for the machine's resources. */
+/** Changes of the machine's resources by which tests break invariants on purpose. */
 export interface ResourceChanges {
   readonly changeSummary?: ((summary: Summary) => Summary) | undefined;
   readonly changeCgroups?: ((cgroups: CgroupManager) => CgroupManager) | undefined;
@@ -84,7 +87,7 @@ function softThresholds(soft: SoftThresholdsPlan | undefined): Partial<Parameter
   return { evictionSoft: EVICTION_SOFT, evictionSoftGracePeriodMs };
 }
 
-/** Returns an event recorder that reports evictions, preemptions and rejected pods. */
+/** Returns an event recorder that reports evictions, preemptions and rejected pods to the simulation. */
 export function tellingRecorder(lease: Lease, tell: (happening: Happening) => void): EventRecorder {
   return {
     event({ uid }, _type, reason, message) {
@@ -99,7 +102,7 @@ export function tellingRecorder(lease: Lease, tell: (happening: Happening) => vo
   };
 }
 
-/** Returns the scarce resource of an eviction from the event's message. */
+/** Returns the resource for which a pod was evicted, memory or disk, from the message of the event. */
 function scarceIn(message: string): Scarce | undefined {
   if (message.startsWith('The node was low on resource: memory')) return 'memory';
   return message.startsWith('The node was low on resource: ephemeral-storage') ? 'disk' : undefined;

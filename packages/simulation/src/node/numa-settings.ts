@@ -3,7 +3,8 @@ import type { NodePlan } from '../scenario/actions.ts';
 import { managerSettings } from '../world/machine.ts';
 
 /**
- * Returns the kubelet's settings for the CPU, memory and topology managers. Empty on a node without them.
+ * Returns the kubelet's settings for the CPU, memory and topology managers. Returns no settings on a node without these
+ * managers.
  * @param changes number of changes of the policies
  */
 export function numaSettings(

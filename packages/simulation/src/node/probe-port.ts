@@ -3,7 +3,7 @@ import type { NodePorts } from '@node-agent/kubelet-assembly';
 import type { Probed, ProbeTargets } from '../world/probe-targets.ts';
 import type { Lease } from './lease.ts';
 
-/** Sends the HTTP request of a probe. */
+/** Type of the port that sends the HTTP request of a probe. */
 export type ProbeHttp = NonNullable<NonNullable<NodePorts['probePorts']>['http']>;
 
 const ANSWERS = { well: 200, badly: 503 } as const;

@@ -6,16 +6,19 @@ import type { LoginManager } from '../world/login-manager.ts';
 import type { World } from '../world/world.ts';
 import type { Lease, PortCall } from './lease.ts';
 
-/** The port that announces and delays the machine's shutdown. */
+/** Type of the port that announces and delays the machine's shutdown. */
 export type ShutdownPorts = NonNullable<NodePorts['shutdown']>;
 
-/** Test replacements for logind and the configuration. */
+/** Changes of logind and of the configured grace periods by which tests break invariants on purpose. */
 export interface ShutdownChanges {
   readonly ports?: (ports: ShutdownPorts) => ShutdownPorts;
   readonly gracePeriods?: (periods: readonly PriorityGracePeriod[]) => readonly PriorityGracePeriod[];
 }
 
-/** Wraps logind for a kubelet process: after its lease has ended, calls have no effect and never return. Empty if the machine does not wait for pods. */
+/**
+ * Wraps logind for a kubelet process: after its lease has ended, calls have no effect and never return. Returns no port
+ * if the machine does not wait for pods.
+ */
 export function shutdownPorts(
   lease: Lease,
   { login }: World,
@@ -77,7 +80,7 @@ function guardedLogind(lease: Lease, login: LoginManager, tell: (happening: Happ
   };
 }
 
-/** An inhibitor lock is released when its process ends for any reason. */
+/** Wraps the inhibitor for a kubelet process: a lock is released when its process ends for any reason. */
 function guardedInhibitor(lease: Lease, login: LoginManager): Inhibitor {
   return {
     acquire: (signal) =>

@@ -44,10 +44,10 @@ const CPU_COUNT = 8;
 /** Time after which a service manager starts a kubelet again. */
 const START_AGAIN_MS = 1000;
 
-/** Sends a request to the API server. */
+/** Type of the function that sends a request to the API server. */
 export type ApiRequester = HttpTransport['request'];
 
-/** Changes of the ports between the kubelet and the world. Tests use them to break invariants on purpose. */
+/** Changes of the ports between the kubelet and the world. Tests use these changes to break invariants on purpose. */
 export interface Decorations {
   /** Changes the runtime as the kubelet sees it. */
   readonly cri?: (cri: RuntimeService & ImageService, world: World) => RuntimeService & ImageService;
@@ -90,7 +90,7 @@ interface Process {
   pressure: Readonly<Record<Scarce, boolean>>;
 }
 
-/** A node whose kubelet is started, killed and restarted on a machine that survives it. */
+/** A node whose kubelet is started, killed and restarted on a machine that survives the kubelet. */
 export class SimulatedNode {
   readonly #components: SimulatedNodeComponents;
   readonly #seed: number;
@@ -173,7 +173,8 @@ export class SimulatedNode {
     const run = (): Promise<unknown> =>
       Promise.all([kubelet.run(stop.signal), kubelet.startGarbageCollection(stop.signal)]);
     if (resourceManagers !== undefined) {
-      // As in the program, a state file that cannot be used is seen before any pod is admitted.
+      // Like the real program, the kubelet loads its state files before it admits any pod, so an unusable file is
+      // detected before.
       resourceManagers.load().then(
         () => this.#follow(process, run()),
         (error: unknown) => this.#gaveUp(process, error),
@@ -213,12 +214,12 @@ export class SimulatedNode {
     });
   }
 
-  /** Asks the kubelet to stop, as SIGTERM does. The process is gone when it has stopped or is killed. */
+  /** Asks the kubelet to stop, as SIGTERM does. The process ends when the kubelet has stopped or is killed. */
   stop(): void {
     this.#process?.stop.abort(new DOMException('SIGTERM', 'AbortError'));
   }
 
-  /** Whether pod events must be observed, because they carry information that no other port has. */
+  /** Whether pod events must be observed, because pod events carry information that no other port has. */
   get #tells(): boolean {
     const { resources, devices, shutdown, numa } = this.#plan;
     return numa !== undefined || resources !== undefined || devices !== undefined || shutdown !== undefined;
@@ -240,8 +241,7 @@ export class SimulatedNode {
   }
 
   /**
-   * Checks whether all sources have become ready, and whether the kubelet's opinion about resource pressure has
-   * changed.
+   * Checks whether all sources have become ready, and whether the kubelet reports other resource pressure than before.
    */
   poll(): void {
     const process = this.#process;
@@ -266,7 +266,7 @@ export class SimulatedNode {
     this.#components.tell({ kind: 'kubeletEnded', how: 'stopped' });
   }
 
-  /** Like a service manager, starts a kubelet again that could not read or write its state files. */
+  /** Starts the kubelet again, like a service manager, after the kubelet could not read or write its state files. */
   #gaveUp(process: Process, error: unknown): void {
     if (this.#process !== process) return;
     this.#components.tell({ kind: 'kubeletGaveUp', error });

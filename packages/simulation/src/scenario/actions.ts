@@ -41,14 +41,14 @@ export type Action = { readonly atMs: number } & (
       readonly path: string;
       readonly forMs: number;
     }
-  /** The live container with this index (modulo the number of live containers) dies. */
+  /** The live container with this index (modulo the number of live containers) is killed with this exit code. */
   | { readonly do: 'killContainer'; readonly nth: number; readonly exitCode: number; readonly oomKilled: boolean }
   | { readonly do: 'killSandbox'; readonly nth: number }
   /** The runtime loses its records of all exited containers, as by `crictl rm -a`. */
   | { readonly do: 'removeRecords' }
   /**
-   * The runtime crashes and recovers after `downMs`. `lost` is the fraction of its containers that die during this
-   * time.
+   * The runtime crashes and recovers after `downMs`. `lost` is the fraction of the runtime's containers that die during
+   * this time.
    */
   | { readonly do: 'crashRuntime'; readonly downMs: number; readonly lost: 'none' | 'half' | 'all' }
   /** A pod with running containers fills its files with these kinds of content. */
@@ -57,9 +57,9 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'hangForeign'; readonly forMs: number }
   | { readonly do: 'networkDown'; readonly forMs: number }
   /**
-   * `kill -9` of the kubelet at its call with this number, counted from now (0: immediately), before the call has any
-   * effect or after it has started. `inFlight` decides whether calls that the runtime has started are cancelled or
-   * completed.
+   * The kubelet is killed with SIGKILL at its n-th call from now (0: immediately). `effect` decides whether the kill
+   * comes before the call or after the call has started. `inFlight` decides whether calls that the runtime has started
+   * are cancelled or completed.
    */
   | {
       readonly do: 'killKubelet';
@@ -68,7 +68,7 @@ export type Action = { readonly atMs: number } & (
       readonly inFlight: 'cancelled' | 'completed';
       readonly downMs: number;
     }
-  /** The kubelet is asked to stop and is started again. */
+  /** The kubelet is requested to stop, and is started again after `downMs`. */
   | { readonly do: 'restartKubelet'; readonly downMs: number }
   /** A device is unhealthy for `forMs`. */
   | { readonly do: 'deviceIll'; readonly resource: string; readonly id: string; readonly forMs: number }
@@ -99,8 +99,8 @@ export type Action = { readonly atMs: number } & (
   /** A controller has expanded a volume to this size; the node must expand it, too. */
   | { readonly do: 'expandVolume'; readonly volume: string; readonly gibibytes: number }
   /**
-   * logind announces a shutdown. With `downMs`, the machine powers off when no lock delays it any more, or after
-   * `forMs`, and is off for `downMs`. Without `downMs`, the shutdown is cancelled after `forMs`.
+   * logind announces a shutdown. With `downMs`, the machine powers off for `downMs` when no lock delays the shutdown
+   * any more, at the latest after `forMs`. Without `downMs`, the shutdown is cancelled after `forMs`.
    */
   | { readonly do: 'shutdown'; readonly forMs: number; readonly downMs?: number }
   /** The machine loses its power for `downMs` without an announcement. */
@@ -112,11 +112,11 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'jumpClock'; readonly ms: number }
   /** A pod is bound to the node in the API as soon as no other pod has its name. */
   | { readonly do: 'apiCreate'; readonly pod: PodPlan }
-  /** The API server sends an object as a pod of the node that is not a valid pod. */
+  /** The API server sends an object as a pod of the node, but the object is not a valid pod. */
   | { readonly do: 'apiBroken'; readonly kind: BrokenKind }
   /**
    * A pod is deleted in the API, gracefully or with `force`. `graceSeconds` (at least 1) replaces the grace period of
-   * its spec.
+   * the pod's spec.
    */
   | {
       readonly do: 'apiDelete';
@@ -139,7 +139,9 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'apiCompact' }
   /** The API server loses its store: a new, empty cluster. */
   | { readonly do: 'apiWipe' }
-  /** Reads that a cache may answer return a state that is this number of writes behind. Lists are not streamed. */
+  /**
+   * Reads that a cache may answer return a state that is `behind` writes old. While this lasts, lists are not streamed.
+   */
   | { readonly do: 'apiStale'; readonly behind: number; readonly forMs: number }
   /** A secret or config map is created or changed. */
   | { readonly do: 'apiPut'; readonly object: ObjectPlan; readonly version: number }
@@ -159,19 +161,21 @@ export type Action = { readonly atMs: number } & (
       readonly whole: WholePlan;
     }
   /**
-   * The machine is off for `downMs`. Then its kubelet has other policies for CPUs and memory, and the state files are
-   * removed, which upstream requires.
+   * The machine is off for `downMs`. Afterwards the next kubelet has other policies for CPUs and memory, and the state
+   * files are removed, which upstream requires.
    */
   | { readonly do: 'changePolicies'; readonly downMs: number }
   /** An ephemeral container is added to a pod. */
   | { readonly do: 'apiDebug'; readonly name: string; readonly uid: string; readonly container: ContainerPlan }
-  /** The machine is short of memory or disk for `forMs`. With `unused`, an unused image is the reason. */
+  /**
+   * The machine is short of memory or disk for `forMs`. With `unused`, the reason for the shortage is an unused image.
+   */
   | { readonly do: 'pressure'; readonly of: Scarce; readonly unused: boolean; readonly forMs: number }
   /** For `forMs`, the mount of a disk fails or hangs. */
   | { readonly do: 'diskFault'; readonly disk: string; readonly fault: 'fail' | 'hang'; readonly forMs: number }
   /**
-   * The machine's available memory or disk is below a soft threshold for `forMs`. No effect if there is no soft
-   * threshold.
+   * The machine's available memory or disk is below a soft threshold for `forMs`. The action has no effect if there is
+   * no soft threshold.
    */
   | { readonly do: 'lowOn'; readonly of: Scarce; readonly forMs: number }
 );
@@ -186,7 +190,7 @@ export function durationMs(action: Action): number {
 export interface SoftThresholdsPlan {
   /** Time for which the threshold must be exceeded before a pod is evicted. */
   readonly graceSeconds: number;
-  /** Maximum grace period of an evicted pod. If negative, the pod's own grace period. */
+  /** Maximum grace period of an evicted pod. A negative value means that the pod's own grace period applies. */
   readonly maxPodGraceSeconds: number;
 }
 
@@ -206,32 +210,35 @@ export interface NodePlan {
   readonly cluster?: boolean;
   /** The node's DRA driver, on a node in a cluster. Default: none. */
   readonly claims?: ClaimsPlan;
-  /** CPUs and memory of the machine, if containers get some of them for themselves. */
+  /** CPUs and memory of the machine; absent if no container gets exclusive CPUs or memory. Default: absent. */
   readonly numa?: NumaPlan;
   /** The node's CSI drivers and their volumes, on a node in a cluster. Default: none. */
   readonly csi?: CsiPlan;
   /** The node's device plugins. Default: none. */
   readonly devices?: readonly DevicePluginPlan[];
-  /** How pods delay the machine's shutdown. If absent, pods do not delay the shutdown. */
+  /** Grace periods by which pods delay the machine's shutdown. Default: pods do not delay the shutdown. */
   readonly shutdown?: ShutdownPlan;
-  /** The node's resources, if they are simulated. */
+  /** The simulated resources of the node; absent if the node's resources are not simulated. */
   readonly resources?: {
     readonly cpuCount: number;
     /** Time for which a pressure condition stays after the pressure has ended. */
     readonly pressureTransitionMs: number;
-    /** Maximum age of the stats. 0 means that they are always current. */
+    /** Maximum age of the stats. 0 means that the stats are always current. */
     readonly figuresEveryMs: number;
-    /** Grace periods of soft thresholds. If absent, there are no soft thresholds. */
+    /** Grace periods of soft thresholds. Default: there are no soft thresholds. */
     readonly soft?: SoftThresholdsPlan;
   };
 }
 
-/** A complete run, as data. */
+/** A complete run of a simulation, as data. */
 export interface Scenario {
   readonly seed: number;
   readonly node: NodePlan;
   readonly actions: readonly Action[];
-  /** Latest end of all faults. Then the quiet period starts, in which the node must reach the desired state. */
+  /**
+   * Latest end of all faults. After the faults, the quiet period starts, in which the node must reach the desired
+   * state.
+   */
   readonly faultsEndMs: number;
   /** Duration of the quiet period. */
   readonly quietMs: number;

@@ -81,7 +81,10 @@ export class ApiUser {
     this.#draft.do({ atMs, do: 'apiPut', object, version });
   }
 
-  /** Draws a new cluster: some of its secrets and config maps are created again, and other pods. */
+  /**
+   * Draws the loss of the cluster's data. Some secrets and config maps are created again afterwards, and perhaps a new
+   * pod.
+   */
   #wipe(atMs: number): void {
     const { dice } = this.#draft;
     this.#draft.do({ atMs, do: 'apiWipe' });

@@ -11,8 +11,8 @@ export type BrokenKind = 'noContainers' | 'wrongTypes' | 'leadsOutside';
 const BROKEN_KINDS: readonly [BrokenKind, ...BrokenKind[]] = ['noContainers', 'wrongTypes', 'leadsOutside'];
 
 /**
- * Adds objects of the API server that no node can run. They must not affect other pods. Like probes, they are drawn with
- * separate random numbers: the rest of a scenario does not depend on them.
+ * Adds objects of the API server that no node can run. The invalid objects must not affect other pods. They are drawn
+ * with random numbers of their own, so that the rest of a scenario stays the same.
  */
 export function withBrokenObjects(seed: number, node: NodePlan, actions: readonly Action[]): readonly Action[] {
   const dice = diceOf(seed, 'cluster', 'broken');

@@ -3,18 +3,21 @@ import { diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** The DRA driver of a node. Its devices are named `r0`, `r1` and so on. */
+/** The DRA driver of a node. The driver's devices are named `r0`, `r1` and so on. */
 export interface ClaimsPlan {
   readonly devices: number;
 }
 
-/** ResourceClaim of a pod: one of its own, or one that all such pods share. */
+/** Kind of a pod's ResourceClaim: the pod's own claim, or the claim that all pods with the kind `shared` share. */
 export type ClaimPlan = 'own' | 'shared';
 
 /** Calls of a DRA driver that may have faults. */
 export type DraFaultCall = 'prepare' | 'unprepare';
 
-/** Fault of a call: it never answers until the fault ends, it fails, or it takes effect and its answer is lost. */
+/**
+ * Fault of a call: `hang`: the driver does not answer until the fault ends; `error`: the call fails; `lost`: the call
+ * takes effect, and its answer is lost.
+ */
 export type DraFaultKind = 'hang' | 'error' | 'lost';
 
 /** Name of the DRA driver. */
@@ -23,8 +26,8 @@ export const DRA_DRIVER = 'dra.example.com';
 const CLAIMING = 0.5;
 
 /**
- * Adds a DRA driver to a node, pods of the API that claim its devices, and faults of the driver. They are drawn with
- * separate random numbers: the rest of a scenario does not depend on them.
+ * Adds a DRA driver to a node, pods of the API that claim its devices, and faults of the driver. The driver, its pods
+ * and its faults are drawn with random numbers of their own, so that the rest of a scenario stays the same.
  */
 export function withClaims(
   seed: number,

@@ -7,8 +7,8 @@ import { mapPods } from './pods-of-actions.ts';
 const WITH_DEADLINE = 0.08;
 
 /**
- * Adds deadlines to some pods of the actions. Like probes, they are drawn with separate random numbers: the rest of a
- * scenario does not depend on them, and every version of a pod gets the same deadline.
+ * Adds deadlines to some pods of the actions. The deadlines are drawn with random numbers of their own, so that the
+ * rest of a scenario stays the same. Every version of a pod gets the same deadline.
  */
 export function withDeadlines(seed: number, actions: readonly Action[]): readonly Action[] {
   const draw = (pod: PodPlan): PodPlan => {

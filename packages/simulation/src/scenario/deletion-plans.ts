@@ -8,7 +8,8 @@ type Deletion = Extract<Action, { readonly do: 'apiDelete' }>;
 const GO = 0.25;
 const COME_AGAIN = 0.5;
 /**
- * Fraction of deletions with an explicit grace period, and fraction of deletions that are repeated with a shorter one.
+ * Fraction of deletions with an explicit grace period, and fraction of deletions that are repeated with a shorter grace
+ * period.
  */
 const OWN_GRACE = 0.2;
 const ASKED_AGAIN = 0.25;
@@ -17,8 +18,8 @@ const LAST_MS = 60_000;
 
 /**
  * Adds pods of the API that are recreated under another UID, as by a StatefulSet, and users who shorten the grace
- * period of a deletion. Like probes, both are drawn with separate random numbers: the rest of a scenario does not
- * depend on them.
+ * period of a deletion. These pods and deletions are drawn with random numbers of their own, so that the rest of a
+ * scenario stays the same.
  */
 export function withDeletions(seed: number, actions: readonly Action[]): readonly Action[] {
   const more = [
@@ -57,7 +58,10 @@ function successor(seed: number, { atMs: deletedMs, name, uid }: Deletion): read
   return dice.chance(0.5) ? [created, goes, ...successor(seed, goes)] : [created];
 }
 
-/** @param most the grace period in the pod's spec */
+/**
+ * Returns a deletion together with the repetition by which an impatient user shortens its grace period, if any.
+ * @param most the grace period in the pod's spec
+ */
 function impatient(seed: number, deletion: Deletion, most: number): readonly Action[] {
   const dice = diceOf(seed, deletion.uid, 'grace');
   if (deletion.force) return [deletion];

@@ -3,13 +3,13 @@ import { type Dice, diceOf } from './dice.ts';
 import type { PodPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** A device plugin of a simulated node. Its devices are named `d0`, `d1` and so on. */
+/** A device plugin of a simulated node. The plugin's devices are named `d0`, `d1` and so on. */
 export interface DevicePluginPlan {
   readonly resource: string;
   readonly count: number;
   /** Time until the plugin notices a new kubelet. */
   readonly registersAfterMs: number;
-  /** Number of NUMA nodes over which its devices are spread. Default: devices have no NUMA node. */
+  /** Number of NUMA nodes over which the plugin's devices are spread. Default: devices have no NUMA node. */
   readonly numaNodes?: number;
   /** Whether the plugin requires PreStartContainer. */
   readonly preStart?: boolean;
@@ -23,8 +23,8 @@ const RESOURCES = ['example.com/gpu', 'example.com/nic'] as const;
 const NODES_WITH_DEVICES = 0.1;
 
 /**
- * Adds one or two device plugins to some nodes, pods that request devices, and faults of both. Like probes, they are
- * drawn with separate random numbers: the rest of a scenario does not depend on them.
+ * Adds one or two device plugins to some nodes, pods that request devices, and faults of the plugins and devices.
+ * Plugins, pods and faults are drawn with random numbers of their own, so that the rest of a scenario stays the same.
  * @param all if true, every node has devices
  */
 export function withDevices(
@@ -51,7 +51,7 @@ function asking(seed: number, plugins: readonly DevicePluginPlan[], pod: PodPlan
   for (const { name } of [...pod.init, ...pod.containers]) {
     for (const { resource, count } of plugins) {
       if (!dice.chance(0.4)) continue;
-      // Sometimes requests more devices than exist.
+      // Some pods request one device more than exist.
       const asked = dice.chance(0.1) ? count + 1 : dice.between(1, Math.min(count, 2));
       devices[name] = { ...devices[name], [resource]: asked };
     }

@@ -39,7 +39,8 @@ export class Dice {
 }
 
 /**
- * Returns random choices for a seed and a subject. Choices for other subjects do not depend on how many are made here.
+ * Returns random choices for a seed and a subject. Choices for other subjects do not depend on the number of choices
+ * for this subject.
  */
 export function diceOf(seed: number, ...about: readonly string[]): Dice {
   return new Dice(seededRandom(hashOf([seed, ...about].join(' '))));

@@ -10,8 +10,8 @@ const NODES_WITH_DISKS = 0.25;
 const CLAIMING = 0.4;
 
 /**
- * Adds pods that mount disks of their node, often one disk in several pods, and disk mounts that fail or hang. Like
- * probes, they are drawn with separate random numbers: the rest of a scenario does not depend on them.
+ * Adds pods that mount disks of their node, often one disk in several pods, and disk mounts that fail or hang. Pods and
+ * faults are drawn with random numbers of their own, so that the rest of a scenario stays the same.
  */
 export function withDisks(seed: number, node: NodePlan, actions: readonly Action[]): readonly Action[] {
   const dice = diceOf(seed, 'node', 'disks');

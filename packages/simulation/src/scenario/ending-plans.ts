@@ -12,8 +12,8 @@ const WITH_PRE_STOP = 0.12;
 const LONGEST_PRE_STOP_SECONDS = 8;
 
 /**
- * Adds behaviour during termination to the containers of some pods. Like probes, it is drawn with separate random
- * numbers: the rest of a scenario does not depend on it, and every version of a pod gets the same behaviour.
+ * Adds behaviour during termination to the containers of some pods. The behaviour is drawn with random numbers of its
+ * own, so that the rest of a scenario stays the same. Every version of a pod gets the same behaviour.
  */
 export function withEndings(seed: number, actions: readonly Action[]): readonly Action[] {
   return mapPods(actions, (pod) => ending(seed, pod));

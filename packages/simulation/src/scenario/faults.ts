@@ -95,7 +95,7 @@ function fileFault(dice: Dice, atMs: number): Action {
   return dice.chance(0.5) ? fault : { ...fault, operation: dice.pick(operations) };
 }
 
-/** Listing, reading or watching manifests fails. Writes by the simulated user still succeed. */
+/** Draws a fault of listing, reading or watching manifests. Writes by the simulated user still succeed. */
 function manifestFault(dice: Dice, atMs: number): Action {
   return {
     atMs,

@@ -58,7 +58,7 @@ export function generateScenario(seed: number, size: ScenarioSize = {}): Scenari
   const plain = size.cluster || size.volumes || size.resources ? { ...alone, cluster: true } : alone;
   const asked = withDeletions(seed, generateActions(new Draft(dice, plain), size.events ?? 12));
   const drawn = withHostility(seed, withIllness(seed, withProbes(seed, withDeadlines(seed, asked))));
-  // The CPUs of a machine with NUMA nodes are counted by their own invariant.
+  // A machine with NUMA nodes gets no scarce resources, because another invariant counts its CPUs.
   const counted = size.resources
     ? { node: plain, actions: drawn }
     : withResources(seed, plain, drawn, size.scarce ?? false);

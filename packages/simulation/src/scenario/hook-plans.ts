@@ -3,17 +3,17 @@ import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, HookRunPlan, PodPlan, PostStartPlan } from './plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
-/** Fraction of pods with `postStart` hooks, and fraction of the containers in those pods that have one. */
+/** Fraction of pods with `postStart` hooks, and fraction of the containers with a hook in those pods. */
 const WITH_HOOKS = 0.15;
 const HOOKED = 0.5;
 const SHORT_MS = 1500;
 const LATE_MS = 20_000;
-/** Longer than any other wait of the kubelet during the start of a pod. */
+/** Duration of a hanging hook: longer than any other wait of the kubelet during the start of a pod. */
 const HANGS_MS = 90_000;
 
 /**
- * Adds `postStart` hooks to some pods of the actions. Like probes, they are drawn with separate random numbers: the
- * rest of a scenario does not depend on them, and every version of a pod gets the same hooks.
+ * Adds `postStart` hooks to some pods of the actions. The hooks are drawn with random numbers of their own, so that the
+ * rest of a scenario stays the same. Every version of a pod gets the same hooks.
  */
 export function withHooks(seed: number, actions: readonly Action[]): readonly Action[] {
   return mapPods(actions, (pod) => hooked(seed, pod));
@@ -32,7 +32,8 @@ function hooked(seed: number, pod: PodPlan): PodPlan {
   };
   return {
     ...pod,
-    // Regular init containers must exit before the next one starts and get no hooks. Only sidecars get hooks.
+    // Regular init containers get no hooks, because they must exit before the next container starts. Sidecars get
+    // hooks.
     init: pod.init.map((one) => (one.restartPolicy === 'Always' ? withDrawn(one) : one)),
     containers: pod.containers.map(withDrawn),
   };

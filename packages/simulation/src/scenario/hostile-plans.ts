@@ -9,7 +9,8 @@ const HOSTILE_KINDS: readonly HostileKind[] = ['names', 'special', 'links', 'dee
 
 /**
  * Adds pods that fill their files with hostile content (W5), and pods that mount a file system which hangs for some
- * time (W6). Like probes, they are drawn with separate random numbers: the rest of a scenario does not depend on them.
+ * time (W6). Both kinds of pods are drawn with random numbers of their own, so that the rest of a scenario stays the
+ * same.
  */
 export function withHostility(seed: number, actions: readonly Action[]): readonly Action[] {
   const drawn = mapPods(actions, (pod) => withForeign(seed, pod));

@@ -9,9 +9,9 @@ const POLITE = 0.7;
 
 /**
  * Adds to some pods a container whose liveness probe fails some time after each of its first starts. Most of these
- * containers handle SIGTERM and exit with code 0, which under `OnFailure` must not count as completion. Like probes,
- * they are drawn with separate random numbers: the rest of a scenario does not depend on them, and every version of a
- * pod gets the same container.
+ * containers handle SIGTERM and exit with code 0, which under `OnFailure` must not count as completion. The containers
+ * are drawn with random numbers of their own, so that the rest of a scenario stays the same. Every version of a pod
+ * gets the same container.
  */
 export function withIllness(seed: number, actions: readonly Action[]): readonly Action[] {
   return mapPods(actions, (pod) => {
@@ -31,7 +31,7 @@ function withOneIll(dice: Dice, pod: PodPlan): PodPlan {
 
 function ill(dice: Dice, plan: ContainerPlan): ContainerPlan {
   const illAfterMs = dice.between(1000, 15_000);
-  // Later runs stay healthy, so that the pod comes to rest.
+  // Later runs stay healthy, so that the pod reaches a stable state.
   const illRuns = dice.between(1, 4);
   return {
     ...plan,

@@ -11,7 +11,7 @@ const BROKEN = [
   '\t:',
 ] as const;
 
-/** Longer than all other faults, and longer than the maximum back-off after them. */
+/** Duration of an outage that is longer than all other faults and the maximum back-off after them. */
 const LONG_AWAY_MS = 600_000;
 
 /** Draws random changes of manifests. Tracks the manifests' content, so that the changes make sense. */
@@ -50,7 +50,7 @@ export class ManifestUser {
     this.#gone.push(pod);
     this.#draft.do({ atMs, do: 'removeManifest', file });
     const { dice } = this.#draft;
-    // The same UID is added again, immediately or later.
+    // A pod with the same UID is added again, immediately or later.
     if (dice.chance(0.3)) this.#write(atMs + dice.between(0, 15_000), file, pod);
   }
 
@@ -89,7 +89,7 @@ export class ManifestUser {
     const { dice } = this.#draft;
     const next = dice.chance(0.7) ? pod : changePod(pod);
     if (dice.chance(0.3)) {
-      // The manifest is only partially written for some time.
+      // The manifest file contains only a part of the manifest for some time, as while it is being written.
       const whole = manifestOf(next);
       const content = whole.slice(0, dice.between(0, whole.length - 1));
       this.#draft.do({ atMs, do: 'breakManifest', file, content });
@@ -128,7 +128,7 @@ export class ManifestUser {
     return entries.length === 0 ? undefined : entries[this.#draft.dice.between(0, entries.length - 1)];
   }
 
-  /** Like {@link anyFile}, but adds a pod if there is no manifest yet. */
+  /** Like {@link anyFile}, but adds a pod first if there is no manifest yet. */
   #anyFileOrNew(atMs: number): readonly [string, PodPlan] | undefined {
     const entry = this.anyFile();
     if (entry === undefined) this.addPod(atMs);

@@ -11,18 +11,21 @@ export const HOOK_COMMAND = 'hook';
 /** Command of exec `preStop` hooks. */
 export const PRE_STOP_COMMAND = 'preStop';
 
-/** Name of the node. The names of static pods end with it. */
+/** Name of the node. The names of static pods end with the name of the node. */
 export const NODE_NAME = 'node';
 
 const IMAGE = 'registry.example/app:1';
-/** The mount with a subpath needs several steps, which a kill can interrupt at any point. */
+/**
+ * Mounts of the volume `scratch`. The mount with a subpath needs several steps, which a kill can interrupt at any
+ * point.
+ */
 const SCRATCH_MOUNTS = [
   { name: 'scratch', mountPath: '/scratch' },
   { name: 'scratch', mountPath: '/part', subPath: 'deep/part' },
 ];
 /** Name of the ResourceClaim in a pod's spec. */
 const POD_CLAIM = 'device';
-/** An image whose pull takes a long time. */
+/** Name of an image whose pull takes a long time. */
 export const SLOW_IMAGE = 'registry.example/slow';
 
 /** Priority of `system-node-critical`. */
@@ -148,13 +151,13 @@ function resourcesOf({ cpu, devices, whole, claim }: PodPlan, name: string): obj
   ];
   const limits = Object.fromEntries(asked);
   const claims = claim === undefined ? {} : { claims: [{ name: POD_CLAIM }] };
-  // An API server would default the requests to the limits.
+  // The requests equal the limits, as an API server would set them by default.
   if (asked.length > 0) return { resources: { limits, requests: limits, ...claims } };
   if (millis !== undefined) return { resources: { requests: cpuRequest(millis), ...claims } };
   return claim === undefined ? {} : { resources: claims };
 }
 
-/** Returns the amounts of a container that has resources of its own, in the API's format. */
+/** Returns the resource amounts of a container in a Guaranteed pod, in the API's format. */
 export function wholeAmounts({ cpuMillis, memoryMi, hugePages = 0 }: WholePlan): Readonly<Record<string, string>> {
   return {
     ...{ cpu: `${cpuMillis}m`, memory: `${memoryMi}Mi` },

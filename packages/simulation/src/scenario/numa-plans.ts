@@ -13,17 +13,17 @@ export interface NumaPolicies {
   readonly scope: 'container' | 'pod';
 }
 
-/** CPUs and memory of a machine, and the policies by which containers get them. */
+/** CPUs and memory of a machine, and the policies by which containers get CPUs and memory. */
 export interface NumaPlan {
   readonly numaNodes: number;
   readonly sockets: number;
   readonly coresPerNode: number;
-  /** Hardware threads of a core. */
+  /** Number of hardware threads per core. */
   readonly threads: number;
-  /** CPUs that are offline. Never CPU 0, which is reserved for the system. */
+  /** CPUs that are offline. CPU 0 is never offline, because it is reserved for the system. */
   readonly offline: readonly number[];
   readonly memoryMiPerNode: number;
-  /** Huge pages of 2 MiB of each NUMA node. */
+  /** Number of huge pages of 2 MiB on each NUMA node. */
   readonly hugePagesPerNode: number;
   /** Policies of the first kubelet, and of kubelets after each change of policies. */
   readonly policies: readonly NumaPolicies[];
@@ -33,7 +33,7 @@ export interface NumaPlan {
 export interface WholePlan {
   readonly cpuMillis: number;
   readonly memoryMi: number;
-  /** Huge pages of 2 MiB. Default: 0. */
+  /** Number of huge pages of 2 MiB. Default: 0. */
   readonly hugePages?: number;
 }
 
@@ -41,7 +41,8 @@ const GUARANTEED = 0.65;
 
 /**
  * Adds NUMA nodes and policies to a node, pods that get CPUs and memory of their own, resizes, and changes of the
- * policies. They are drawn with separate random numbers: the rest of a scenario does not depend on them.
+ * policies. Nodes, pods and changes are drawn with random numbers of their own, so that the rest of a scenario stays
+ * the same.
  */
 export function withNuma(
   seed: number,
@@ -99,7 +100,7 @@ function drawPolicies(dice: Dice, manySockets: boolean): NumaPolicies {
   };
 }
 
-/** Draws pods that come and go, besides those of other scenarios, so that CPUs are often handed over. */
+/** Draws pods that are added and removed, in addition to those of other scenarios, so that CPUs are often reused. */
 function drawPods(dice: Dice): readonly Action[] {
   return Array.from({ length: dice.between(1, 4) }, (_, n): readonly Action[] => {
     const pod = generatePod(dice, `g${n}`, `g${n}-u`);

@@ -4,9 +4,9 @@ import type { CsiVolumePlan } from './volume-plans.ts';
 
 /** Behaviour of one run of a container. */
 export interface RunPlan {
-  /** Time from start to exit. If absent, the container runs until it is stopped. */
+  /** Time from start to exit. Default: the container runs until it is stopped. */
   readonly exitAfterMs?: number;
-  /** Default: 0. */
+  /** Exit code of the run. Default: 0. */
   readonly exitCode?: number;
 }
 
@@ -20,7 +20,7 @@ export interface RestartRulePlan {
 
 /** Behaviour of one execution of a `postStart` hook. */
 export interface HookRunPlan {
-  /** Duration. A hanging exec or request is represented by a duration longer than any wait. */
+  /** Duration of the hook. A hanging exec or request is represented by a duration longer than any wait. */
   readonly takesMs: number;
   /** If true, the command exits with 1, or the request is refused. A sleep cannot fail. */
   readonly fails?: boolean;
@@ -30,7 +30,7 @@ export interface HookRunPlan {
 export interface PostStartPlan {
   readonly by: 'exec' | 'httpGet' | 'sleep';
   /**
-   * Behaviour by attempt. The last entry applies to all later attempts. For a sleep, the first entry defines the
+   * Behaviour by attempt. The last entry applies to all later attempts. For a sleep hook, the first entry defines the
    * duration, in whole seconds.
    */
   readonly runs: readonly [HookRunPlan, ...HookRunPlan[]];
@@ -41,13 +41,19 @@ export interface ProbePlan {
   readonly periodSeconds: number;
   /** Time after the start from which probes succeed. */
   readonly wellAfterMs: number;
-  /** If set, every n-th probe after that fails. This is too rare to reach the failure threshold. */
+  /**
+   * Every n-th probe after `wellAfterMs` fails, which is too rare to reach the failure threshold. Default: no probe
+   * fails after that time.
+   */
   readonly everyNthFails?: number;
-  /** If true, probes fail as soon as the container is asked to stop, because it drains. */
+  /** If true, probes fail as soon as the container is requested to stop, because the container drains. */
   readonly drains?: boolean;
   /** If true, the probe is never answered. */
   readonly hangs?: boolean;
-  /** Time after the start from which probes fail, in the first `illRuns` runs. If absent, never. */
+  /**
+   * Time after the start from which probes fail, in the first `illRuns` runs. Default: probes do not fail after some
+   * time.
+   */
   readonly illAfterMs?: number;
   readonly illRuns?: number;
 }
@@ -103,27 +109,34 @@ export interface PodPlan {
   readonly graceSeconds: number;
   readonly hostNetwork?: boolean;
   readonly emptyDir?: boolean;
-  /** If true, mounts a directory of a foreign file system that may hang. */
+  /** If true, the pod mounts a directory of a foreign file system that may hang. */
   readonly foreign?: boolean;
-  /** If true, has a readiness gate whose condition is set by another component. Never set for static pods. */
+  /**
+   * If true, the pod has a readiness gate whose condition is set by another component. Static pods never have readiness
+   * gates.
+   */
   readonly gate?: boolean;
-  /** Secrets and config maps that its containers mount. Never set for static pods. */
+  /** Secrets and config maps that the pod's containers mount. Static pods never mount them. */
   readonly objects?: readonly (ObjectPlan & { readonly optional: boolean })[];
-  /** Disks of the node that its containers mount through claims. Never set for static pods. */
+  /** Disks of the node that the pod's containers mount through claims. Static pods never use claims. */
   readonly disks?: readonly string[];
-  /** Volumes of CSI drivers that its containers use through claims. Never set for static pods. */
+  /** Volumes of CSI drivers that the pod's containers use through claims. Static pods never use claims. */
   readonly csi?: readonly CsiVolumePlan[];
-  /** Drivers whose inline volumes its containers use. Never set for static pods. */
+  /** Drivers whose inline volumes the pod's containers use. Static pods never use inline volumes. */
   readonly inlineCsi?: readonly string[];
-  /** Initial CPU requests of its main containers. They are not part of the hash of the container specs. */
+  /**
+   * Initial CPU requests of the pod's main containers. CPU requests are not part of the hash of the container specs.
+   */
   readonly cpu?: CpuPlan;
-  /** ResourceClaim that its containers use. Never set for static pods. */
+  /** ResourceClaim that the pod's containers use. Static pods never use a ResourceClaim. */
   readonly claim?: ClaimPlan;
-  /** Resources of all its containers, which make it Guaranteed, by container name. */
+  /** Resources of all the pod's containers, by container name, which make the pod Guaranteed. */
   readonly whole?: Readonly<Record<string, WholePlan>>;
   /** Requested devices, by container name and resource. */
   readonly devices?: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** If true, the pod is node-critical. Only for pods of the API; pods from manifests are always critical. */
+  /**
+   * If true, the pod is node-critical. Only set for pods of the API, because pods from manifests are always critical.
+   */
   readonly critical?: boolean;
   /** Value of `activeDeadlineSeconds`: the pod fails after it has run for this time. */
   readonly deadlineSeconds?: number;
@@ -138,12 +151,12 @@ export function restartPolicyOf(pod: PodPlan, container: ContainerPlan): 'Always
   return container.restartPolicy ?? pod.restartPolicy;
 }
 
-/** Whether an init container is a sidecar. */
+/** Reports whether an init container is a sidecar. */
 export function isSidecar(pod: PodPlan, name: string): boolean {
   return pod.init.some((container) => container.name === name && container.restartPolicy === 'Always');
 }
 
-/** Returns the behaviour of the `postStart` hook of an attempt. Returns `undefined` if the container has no hook. */
+/** Returns the behaviour of the `postStart` hook of an attempt, or `undefined` if the container has no hook. */
 export function hookOf({ postStart }: ContainerPlan, attempt: number): HookRunPlan | undefined {
   return postStart?.runs[Math.min(attempt, postStart.runs.length - 1)];
 }
@@ -155,7 +168,7 @@ export function longestHooksMs(pod: PodPlan): number {
   return [...pod.init, ...pod.containers].reduce((sum, plan) => sum + longestMs(plan), 0);
 }
 
-/** How a container exited, as far as restarts depend on it. */
+/** Exit of a container, as far as restarts depend on it. */
 export interface Ended {
   readonly exitCode?: number | undefined;
   /** Whether one of its processes was killed for out-of-memory. */
@@ -163,8 +176,8 @@ export interface Ended {
 }
 
 /**
- * Whether a container has failed. An init container also fails with exit code 0 if one of its processes was killed for
- * out-of-memory.
+ * Reports whether a container has failed. An init container also fails with exit code 0 if one of its processes was
+ * killed for out-of-memory.
  */
 export function hasFailed(pod: PodPlan, name: string, { exitCode = 0, oomKilled = false }: Ended): boolean {
   const isInit = pod.init.some((container) => container.name === name) && !isSidecar(pod, name);
@@ -176,17 +189,20 @@ export function rulesOf({ restartRule, restartRules = [] }: ContainerPlan): read
   return restartRule === undefined ? restartRules : [restartRule, ...restartRules];
 }
 
-/** Returns the restart rule that applies to an exit. Returns `undefined` if the restart policy decides. */
+/** Returns the restart rule that applies to an exit, or `undefined` if the restart policy decides. */
 function ruleFor(container: ContainerPlan, { exitCode = 0 }: Ended): RestartRulePlan | undefined {
   return rulesOf(container).find(({ operator, codes }) => codes.includes(exitCode) === (operator === 'In'));
 }
 
-/** Whether a container's exit must restart all containers of its pod. */
+/** Reports whether a container's exit must restart all containers of its pod. */
 export function restartsAll(container: ContainerPlan, ended: Ended): boolean {
   return ruleFor(container, ended)?.action === 'RestartAllContainers';
 }
 
-/** Whether a container must be restarted after this exit. Implemented independently of the tested code. */
+/**
+ * Reports whether a container must be restarted after this exit. The rule is implemented independently of the tested
+ * code.
+ */
 export function mayRestart(pod: PodPlan, container: ContainerPlan, ended: Ended): boolean {
   if (ruleFor(container, ended) !== undefined) return true;
   const policy = restartPolicyOf(pod, container);
@@ -194,7 +210,7 @@ export function mayRestart(pod: PodPlan, container: ContainerPlan, ended: Ended)
 }
 
 /**
- * Returns the time after which a run of a container permanently fails its liveness probe. Infinity if it never does.
+ * Returns the time after which a run of a container permanently fails its liveness probe; `Infinity` if it never does.
  */
 export function illAfterMs({ probes }: ContainerPlan, attempt: number): number {
   const { illAfterMs: afterMs, illRuns = 0 } = probes?.liveness ?? {};

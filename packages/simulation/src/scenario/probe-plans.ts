@@ -9,8 +9,8 @@ export const READINESS_FAILURE_THRESHOLD = 3;
 const LATEST_WELL_MS = 8000;
 
 /**
- * Adds probes to some pods of the actions. They are drawn with separate random numbers, from the seed and the pod's
- * UID: the rest of a scenario does not depend on them, and every version of a pod gets the same probes.
+ * Adds probes to some pods of the actions. The probes are drawn with random numbers of their own, from the seed and the
+ * pod's UID, so that the rest of a scenario stays the same. Every version of a pod gets the same probes.
  */
 export function withProbes(seed: number, actions: readonly Action[]): readonly Action[] {
   return mapPods(actions, (pod) => probed(seed, pod));

@@ -2,17 +2,20 @@ import type { Action, NodePlan } from './actions.ts';
 import { type Dice, diceOf } from './dice.ts';
 import type { ContainerPlan, CpuPlan, PodPlan } from './plans.ts';
 
-/** CPU request of a container. A few such containers fill a node. */
+/**
+ * Smallest and largest CPU request of a container, in thousandths. A few containers with the largest request fill a
+ * node.
+ */
 const CPU = { least: 50, most: 700 } as const;
 /** Fraction of nodes with scarce resources, unless all nodes have them. */
 const SCARCE_NODES = 0.3;
-/** Fraction of pods on other nodes that get an ephemeral container. */
+/** Fraction of pods that get an ephemeral container on nodes without scarce resources. */
 const DEBUGGED = 0.1;
 
 /**
- * Adds nodes with scarce resources, pods that request some of them and are resized, critical pods, ephemeral
- * containers, and temporary memory or disk pressure. Like probes, they are drawn with separate random numbers: the rest
- * of a scenario does not depend on them.
+ * Adds nodes with scarce resources, pods that request these resources and are resized, critical pods, ephemeral
+ * containers, and temporary memory or disk pressure. Nodes, pods and shortages are drawn with random numbers of their
+ * own, so that the rest of a scenario stays the same.
  * @param all if true, every node has scarce resources
  */
 export function withResources(
@@ -77,7 +80,7 @@ function resized(seed: number, action: Action, all: readonly Action[]): readonly
   return done;
 }
 
-/** Whether no other action changes a manifest between two times. */
+/** Reports whether no other action changes a manifest between two times. */
 function isLeft(file: string, fromMs: number, toMs: number, all: readonly Action[]): boolean {
   return all.every((other) => !('file' in other) || other.file !== file || other.atMs <= fromMs || other.atMs > toMs);
 }

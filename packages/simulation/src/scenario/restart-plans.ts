@@ -11,9 +11,8 @@ const RESTART_ALL = 0.1;
 const WITH_RULES = 0.1;
 
 /**
- * Adds restart rules to some containers, including init containers and sidecars. Like probes, they are drawn with
- * separate random numbers: the rest of a scenario does not depend on them, and every version of a pod gets the same
- * rules.
+ * Adds restart rules to some containers, including init containers and sidecars. The rules are drawn with random
+ * numbers of their own, so that the rest of a scenario stays the same. Every version of a pod gets the same rules.
  */
 export function withRestartRules(seed: number, actions: readonly Action[]): readonly Action[] {
   const draw = (pod: PodPlan): PodPlan => {
@@ -36,7 +35,8 @@ function withOne(dice: Dice, { init, containers, ...pod }: PodPlan, change: Chan
 }
 
 /**
- * Changes a container so that its exit restarts all containers once or twice. After that it keeps running or completes.
+ * Changes a container so that its exit restarts all containers once or twice. After that the container keeps running or
+ * completes.
  */
 function restartingAll(dice: Dice, plan: ContainerPlan, isInit: boolean): ContainerPlan {
   const exitCode = dice.between(1, 3);
@@ -47,7 +47,7 @@ function restartingAll(dice: Dice, plan: ContainerPlan, isInit: boolean): Contai
   return {
     ...withPolicy(dice, plan, isInit),
     runs: dice.chance(0.7) ? [bad(), last] : [bad(), bad(), last],
-    // The first matching rule decides.
+    // The kubelet applies only the first rule that matches, so the order of the rules matters.
     restartRules: dice.weighted<readonly RestartRulePlan[]>([
       [4, [rule]],
       [1, [rule, other]],
@@ -65,8 +65,8 @@ function restarting(dice: Dice, plan: ContainerPlan, isInit: boolean): Container
 }
 
 /**
- * Sets a restart policy on the container, which restart rules require. For init containers `Always` is excluded,
- * because it would make them sidecars.
+ * Sets a restart policy on the container, because restart rules require a policy. For init containers `Always` is
+ * excluded, because this policy would make them sidecars.
  */
 function withPolicy(dice: Dice, plan: ContainerPlan, isInit: boolean): ContainerPlan {
   const drawn = isInit

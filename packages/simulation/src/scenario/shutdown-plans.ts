@@ -23,7 +23,7 @@ const LAST_MS = 60_000;
 
 /**
  * Adds machines that shut down or lose their power, pods of several priorities on them, and faults of the shutdown.
- * Like probes, they are drawn with separate random numbers: the rest of a scenario does not depend on them.
+ * Machines, pods and faults are drawn with random numbers of their own, so that the rest of a scenario stays the same.
  * @param all if true, every node is on such a machine
  */
 export function withShutdowns(
@@ -57,7 +57,7 @@ function drawPlan(dice: Dice): ShutdownPlan {
   return { byPriority: dice.chance(0.5) ? byPriority : byPriority.toReversed(), inhibitDelaySeconds };
 }
 
-/** Adds a priority and hooks to a pod. Every version of a pod gets the same. */
+/** Adds a priority and hooks to a pod. Every version of a pod gets the same priority and hooks. */
 function prioritized(seed: number, pod: PodPlan): PodPlan {
   const dice = diceOf(seed, pod.uid, 'shutdown');
   const more = dice.weighted<Partial<PodPlan>>([
@@ -106,7 +106,10 @@ function drawEnds(
   return actions;
 }
 
-/** @returns the action and the time at which it is over */
+/**
+ * Draws a shutdown or a power loss.
+ * @returns the action and the time at which it is over
+ */
 function drawEnd(dice: Dice, plan: ShutdownPlan, atMs: number): readonly [Action, number] {
   const downMs = dice.between(500, 10_000);
   const cancelled = dice.weighted([
@@ -114,7 +117,7 @@ function drawEnd(dice: Dice, plan: ShutdownPlan, atMs: number): readonly [Action
     [4, dice.between(1500, 40_000)],
     [2, dice.between(30_000, 90_000)],
   ]);
-  // Longer than the total grace period of all pods plus the time to detect their exit.
+  // The shutdown lasts longer than the total grace period of all pods plus the time to detect their exit.
   const forMs = secondsOf(plan) * 1000 + dice.between(4000, 12_000);
   return dice.weighted<readonly [Action, number]>([
     [5, [{ atMs, do: 'shutdown', forMs: cancelled }, atMs + cancelled]],
@@ -127,7 +130,7 @@ function secondsOf({ total, byPriority = [] }: ShutdownPlan): number {
   return total?.graceSeconds ?? byPriority.reduce((sum, { graceSeconds }) => sum + graceSeconds, 0);
 }
 
-/** Draws a pod that is added around that time, as a manifest or in the API, and may be removed again. */
+/** Draws a pod that is added around the time of a shutdown, as a manifest or in the API, and may be removed again. */
 function newPod(seed: number, node: NodePlan, name: string, atMs: number): readonly Action[] {
   const dice = diceOf(seed, name, 'shutdown');
   const inApi = node.cluster === true && dice.chance(0.6);

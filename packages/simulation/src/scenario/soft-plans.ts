@@ -5,9 +5,9 @@ import { type Dice, diceOf } from './dice.ts';
 const WITH_SOFT = 0.4;
 
 /**
- * Adds soft thresholds to some nodes with scarce resources, and periods in which memory or disk is low. Some of these
- * periods end below the hard threshold. Like probes, they are drawn with separate random numbers: the rest of a
- * scenario does not depend on them.
+ * Adds soft thresholds to some nodes with scarce resources, and periods in which memory or disk is low. In some of the
+ * periods, the resource also falls below the hard threshold. The thresholds and periods are drawn with random numbers
+ * of their own, so that the rest of a scenario stays the same.
  */
 export function withSoftThresholds(
   seed: number,

@@ -23,7 +23,7 @@ export function driverObject({ name, attach, republish = false }: CsiDriverPlan)
   };
 }
 
-/** Returns a volume and its claim. The volume's handle is its name. */
+/** Returns a volume and its claim. The name of the volume is also its handle. */
 export function volumeObjects(
   { name, driver, accessMode, block }: CsiVolumePlan,
   namespace: string,
@@ -43,12 +43,12 @@ export function volumeObjects(
   ];
 }
 
-/** Returns the name of a volume in the node's status. */
+/** Returns the unique name by which the node's status lists a volume. */
 export function uniqueName({ driver, name }: Pick<CsiVolumePlan, 'driver' | 'name'>): string {
   return `kubernetes.io/csi/${driver}^${name}`;
 }
 
-/** Returns the object that says that a volume is attached to the node. */
+/** Returns the VolumeAttachment that shows a volume as attached to the node. */
 export function attachmentObject({ driver, name }: CsiVolumePlan): ApiObject {
   const hash = createHash('sha256').update(`${name}${driver}${NODE_NAME}`).digest('hex');
   return {

@@ -36,10 +36,11 @@ export interface CsiPlan {
 export type CsiFaultCall = 'stage' | 'unstage' | 'publish' | 'unpublish' | 'expand';
 
 /**
- * Fault of a driver's calls: `hang`: without effect until the fault ends; `late`: takes effect, and does not answer until
- * the fault ends; `final`: fails for good, without effect; `unsure`: fails with a code after which the effect is
- * unknown, without effect; `lost`: the same, with effect; `diesBefore`, `diesAfter`: the driver's process dies in its next
- * call, and starts again when the fault ends.
+ * Fault of a driver's calls: `hang`: the call has no effect until the fault ends; `late`: the call takes effect, and
+ * the driver does not answer until the fault ends; `final`: the call fails for good, without effect; `unsure`: the call
+ * fails without effect, with a code after which the effect is unknown; `lost`: the call fails with such a code, but
+ * takes effect; `diesBefore`, `diesAfter`: the driver's process dies in its next call, before or after the effect, and
+ * starts again when the fault ends.
  */
 export type CsiFaultKind = 'hang' | 'late' | 'final' | 'unsure' | 'lost' | 'diesBefore' | 'diesAfter';
 
@@ -47,9 +48,9 @@ const CLAIMING = 0.75;
 const CALLS = ['stage', 'unstage', 'publish', 'unpublish', 'expand'] as const;
 
 /**
- * Adds CSI drivers and volumes to a node in a cluster, pods that use them, and faults of drivers, of the controller that
- * attaches volumes, and of the machine. They are drawn with separate random numbers: the rest of a scenario does not
- * depend on them.
+ * Adds CSI drivers and volumes to a node in a cluster, pods that use them, and faults of drivers, of the controller
+ * that attaches volumes, and of the machine. Drivers, volumes, pods and faults are drawn with random numbers of their
+ * own, so that the rest of a scenario stays the same.
  */
 export function withVolumes(
   seed: number,
@@ -83,7 +84,10 @@ function drawCsi(dice: Dice): CsiPlan {
   return { drivers, volumes, attachMs: dice.pick([50, 50, 1000, 8000] as const) };
 }
 
-/** Draws pods that come and go, besides those of other scenarios, so that volumes are often shared and handed over. */
+/**
+ * Draws pods that are added and removed, in addition to those of other scenarios, so that volumes are often shared and
+ * reused.
+ */
 function drawPods(dice: Dice): readonly Action[] {
   return Array.from({ length: dice.between(1, 4) }, (_, n): readonly Action[] => {
     const pod = generatePod(dice, `c${n}`, `c${n}-u`);

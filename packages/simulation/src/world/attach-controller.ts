@@ -7,14 +7,15 @@ import type { CsiPlan, CsiVolumePlan } from '../scenario/volume-plans.ts';
 /** Interval at which the controller looks at the API. */
 const LOOK_MS = 500;
 
-/** User of the controller. */
+/** API user of the attach controller. */
 const CONTROLLER = { name: 'system:attach-detach-controller', groups: ['system:masters'] };
 
 type State = 'attaching' | 'attached' | 'detaching';
 
 /**
- * The controller that attaches volumes to the node (upstream: `pkg/controller/volume/attachdetach`): it attaches the
- * volumes of the node's pods, and detaches a volume that no pod uses any more once the node does not report it in use.
+ * The controller that attaches volumes to the node (upstream: `pkg/controller/volume/attachdetach`): the controller
+ * attaches the volumes of the node's pods, and detaches a volume that no pod uses any more once the node does not
+ * report it in use.
  */
 export class AttachController {
   readonly #clock: FakeClock;
@@ -22,7 +23,10 @@ export class AttachController {
   readonly #plan: CsiPlan;
   readonly #tell: (volume: string, attached: boolean) => void;
   readonly #volumes: readonly CsiVolumePlan[];
-  /** Real states, which outlive the API server's store. Volumes that are not listed are detached. */
+  /**
+   * States of volumes outside the API, which survive a loss of the API server's store. Volumes without a state are
+   * detached.
+   */
   readonly #states = new Map<string, State>();
   #away = false;
 
@@ -81,7 +85,7 @@ export class AttachController {
 
   /**
    * Detaches a volume after the plan's delay. The node's status and the VolumeAttachment show the volume as detached
-   * before that.
+   * already before.
    */
   #detach(volume: CsiVolumePlan): void {
     const { name } = volume;

@@ -4,7 +4,7 @@ import type { PodPlan } from '../scenario/plans.ts';
 
 const POOL = 'node';
 
-/** The scheduler's part of ResourceClaims: it allocates devices to claims before it binds their pods. */
+/** The scheduler's part of ResourceClaims: allocates devices to claims before their pods are bound. */
 export class ClaimScheduler {
   readonly #server: FakeApiServer;
   readonly #namespace: string;
@@ -41,7 +41,7 @@ export class ClaimScheduler {
     return claim && deviceOf(claim);
   }
 
-  /** Deallocates the claims whose pods are gone or have ended. */
+  /** Deallocates the claims that no unfinished pod uses any more. */
   #releaseUnused(): void {
     const pods = this.#server.objects('pods') as unknown as readonly PodLike[];
     const active = pods.filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed');

@@ -31,7 +31,7 @@ import { millisOf } from './millis.ts';
 
 /** The kubelet's API user. */
 const NODE_USER = { name: `system:node:${NODE_NAME}`, groups: ['system:nodes'] };
-/** The user who creates and deletes pods. Among faults, only outages affect this user. */
+/** The user who creates and deletes pods. Of all faults, only outages of the API server affect this user. */
 const USER = { name: 'user', groups: ['system:masters'] };
 const NAMESPACE = 'default';
 const PLURALS = { secret: 'secrets', configMap: 'configmaps' } as const;
@@ -42,7 +42,7 @@ const RETRY_MS = 500;
 const SCHEDULED_AGAIN_MS = 1000;
 /** Delay between the release of a name and the creation of the next pod with this name. */
 const COMES_AGAIN_MS = 10;
-/** Maximum delay of a request by a fault. */
+/** Maximum time by which a fault delays a request. */
 export const MAX_REQUEST_DELAY_MS = 10_000;
 
 /** A pod as the API server stores it. */
@@ -61,13 +61,13 @@ export interface ShownPod {
   readonly containers: string;
 }
 
-/** A request of the kubelet and its result. */
+/** A request that the kubelet has sent to the API server, and its result. */
 export type ApiRequest = Pick<AuditEntry, 'verb' | 'resource' | 'name' | 'status'> & {
   /** UID of the requested pod before the request was performed. */
   readonly uid: string | undefined;
 };
 
-/** The pod to delete. */
+/** Parameters of the deletion of a pod. */
 export interface PodDeletion {
   readonly name: string;
   /** If set, only a pod with this UID is deleted. */
@@ -78,16 +78,19 @@ export interface PodDeletion {
   readonly graceSeconds?: number | undefined;
 }
 
-/** The API server of the simulated cluster, and the user who works with it. Both survive the kubelet. */
+/**
+ * The API server of the simulated cluster, and the user who works with the API server. The API server and the user
+ * survive the kubelet.
+ */
 export class ClusterApi {
   readonly server: FakeApiServer;
   readonly #clock: FakeClock;
   readonly #random: Random;
-  /** Last known UIDs of pods by name. Needed because requests may name pods that were just deleted. */
+  /** Last known UIDs of pods by name. The UIDs are needed because requests may name pods that were just deleted. */
   readonly #uids = new Map<string, string>();
   /** Callbacks that wait for a free name. */
   readonly #waiting: (() => void)[] = [];
-  /** Allocates devices to claims. `undefined` without a DRA driver. */
+  /** Allocates devices to claims; `undefined` without a DRA driver. */
   readonly claims: ClaimScheduler | undefined;
   readonly #csiDrivers: readonly CsiDriverPlan[];
   #faults: FaultSource | undefined;
@@ -123,7 +126,7 @@ export class ClusterApi {
   get transport(): HttpTransport {
     return {
       request: (request, signal) => {
-        // Faults are drawn synchronously, before the first asynchronous wait.
+        // The server draws faults synchronously during the call, so the query is set immediately before.
         this.#query = new URL(request.path, 'http://api').searchParams;
         return this.server.request(request, signal, NODE_USER);
       },
@@ -158,7 +161,10 @@ export class ClusterApi {
     this.#rememberUids();
   }
 
-  /** Sends an invalid pod object to the node. It is not part of {@link pods}, because the kubelet must ignore it. */
+  /**
+   * Sends an invalid pod object to the node. The object is not part of {@link pods}, because the kubelet must ignore
+   * it.
+   */
   putBroken(kind: BrokenKind): void {
     const containers = {
       noContainers: undefined,
@@ -218,7 +224,7 @@ export class ClusterApi {
 
   /**
    * Requests other resources for a container of a Guaranteed pod, if the pod still exists, as soon as the server is
-   * reachable. The server may refuse it.
+   * reachable. The server may reject the resize.
    */
   async resizeWhole(name: string, uid: string, container: string, whole: WholePlan): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
@@ -281,7 +287,8 @@ export class ClusterApi {
   }
 
   /**
-   * Makes reads of the kubelet that a cache may answer return a state that is this number of writes old. 0 ends this.
+   * Makes reads of the kubelet that a cache may answer return a state that is this number of writes old. The value 0
+   * ends the fault.
    */
   lag(behind: number): void {
     this.#behind = behind;
@@ -325,7 +332,10 @@ export class ClusterApi {
     for (const plan of this.#csiDrivers) this.server.put(driverObject(plan));
   }
 
-  /** Puts a volume or claim, unless there is one already: it may have been expanded. */
+  /**
+   * Puts a volume or claim into the API, unless the API has the object already: an existing object may have been
+   * expanded.
+   */
   #putNew(object: ReturnType<typeof volumeObjects>[number]): void {
     const { kind, metadata } = object;
     const plural = kind === 'PersistentVolume' ? 'persistentvolumes' : 'persistentvolumeclaims';
@@ -371,7 +381,7 @@ export class ClusterApi {
     );
   }
 
-  /** The names in the node's `volumesInUse`. `undefined` if the node is not registered. */
+  /** The names in the node's `volumesInUse`; `undefined` if the node is not registered. */
   get volumesInUse(): readonly string[] | undefined {
     const [node] = this.server.objects('nodes') as unknown as readonly StoredPod[];
     return node && (node.status?.volumesInUse ?? []);
@@ -399,8 +409,8 @@ export class ClusterApi {
   }
 
   /**
-   * Returns the fault of a stale cache. A read with a resource version never returns an older version, and a read
-   * without one is always current.
+   * Returns the fault of a read that hits a stale cache. A read with a resource version never returns an older version,
+   * and a read without a resource version is always current.
    */
   #lagOf({ user, verb }: RequestAttributes): RequestFault | undefined {
     if (this.#behind === 0 || user !== NODE_USER.name) return undefined;

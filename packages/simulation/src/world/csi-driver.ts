@@ -10,7 +10,7 @@ import { createSocketFile, removeSocketFile } from './plugin-socket.ts';
 /** Directory in which plugins have their sockets. */
 export const PLUGINS_DIRECTORY = '/var/lib/kubelet/plugins_registry';
 
-/** A call that reached a CSI driver. The same object stands for the call in all its phases. */
+/** A call that reached a CSI driver. One object stands for the call in all phases of the call. */
 export interface CsiCall {
   readonly driver: string;
   readonly call: CsiFaultCall;
@@ -20,8 +20,8 @@ export interface CsiCall {
 }
 
 /**
- * `began`: the call reached the driver; `acted`: it took effect; `answered`: the caller has the result; `abandoned`: the
- * caller does not wait any more; `refused`: the call broke a rule of the CSI specification.
+ * `began`: the call reached the driver; `acted`: the call took effect; `answered`: the caller has the result;
+ * `abandoned`: the caller does not wait any more; `refused`: the call broke a rule of the CSI specification.
  */
 export type CsiCallPhase = 'began' | 'acted' | 'answered' | 'abandoned' | 'refused';
 
@@ -44,7 +44,9 @@ interface Request {
   readonly volumeCapability?: { readonly block: object | null } | null;
 }
 
-/** A driver whose volumes are mounts of the machine. One call per volume is in progress, as with real drivers. */
+/**
+ * A driver whose volumes are mounts of the machine. At most one call per volume is in progress, as with real drivers.
+ */
 export class SimulatedCsiDriver {
   readonly #components: CsiDriversComponents;
   readonly #clock: Clock;
@@ -58,7 +60,7 @@ export class SimulatedCsiDriver {
   #busy = new Set<string>();
   #curing = Promise.withResolvers<void>();
   #isRunning = false;
-  /** Counts the deaths of the process; a call that began before the last one has no effect any more. */
+  /** Number of times that the process has died. A call that began before the last death has no effect any more. */
   #deaths = 0;
 
   constructor(components: CsiDriversComponents, plan: CsiDriverPlan) {
@@ -110,7 +112,7 @@ export class SimulatedCsiDriver {
     this.#faults.delete(call);
     this.#curing.resolve();
     this.#curing = Promise.withResolvers<void>();
-    // The process is started again if the fault had killed it.
+    // A fault may have killed the process, so the process is started again.
     void this.start();
   }
 
@@ -182,8 +184,8 @@ export class SimulatedCsiDriver {
     if (fault === 'diesBefore') this.#die(one.call);
     await this.#unlessDead(deaths);
     if (fault === 'unsure') throw failure('UNAVAILABLE', 'the driver is overloaded');
-    // A final error code means that nothing is left behind. If something may be left, the driver returns a code of
-    // unknown effect.
+    // A final error code means that nothing is left behind. If something may be left, the driver returns a code that
+    // leaves the effect unknown.
     if (fault === 'final') throw failure(this.#hasNothing(one) ? 'INTERNAL' : 'UNAVAILABLE', 'the volume is broken');
     const result = await this.#effect(one, request, act);
     if (fault === 'diesAfter') this.#die(one.call);

@@ -21,7 +21,7 @@ export interface CsiPlace {
   readonly path: string;
 }
 
-/** The CSI drivers of the machine. Like real ones, they survive the kubelet. */
+/** The CSI drivers of the machine. Like real drivers, the simulated drivers survive the kubelet. */
 export class CsiDrivers {
   readonly #drivers: ReadonlyMap<string, SimulatedCsiDriver>;
 
@@ -57,7 +57,7 @@ export class CsiDrivers {
     await this.#drivers.get(name)?.start();
   }
 
-  /** Sets the fault of a call. `undefined` ends it, and calls that hang complete. */
+  /** Sets the fault of a call. `undefined` ends the fault, and calls that hang complete. */
   misbehave(name: string, call: CsiFaultCall, fault: CsiFaultKind | undefined): void {
     this.#drivers.get(name)?.misbehave(call, fault);
   }
@@ -67,7 +67,7 @@ export class CsiDrivers {
     for (const driver of this.#all) await driver.cure();
   }
 
-  /** Ends all processes and what they had mounted, because the machine is off. */
+  /** Ends all driver processes and removes all their mounts, because the machine is off. */
   async powerOff(): Promise<void> {
     for (const driver of this.#all) await driver.powerOff();
   }

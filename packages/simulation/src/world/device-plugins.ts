@@ -31,7 +31,7 @@ export class DevicePlugins {
     return [...this.#plugins.values()];
   }
 
-  /** Starts to serve. */
+  /** Starts the processes of all device plugins. */
   async start(): Promise<void> {
     for (const plugin of this.#all) await plugin.start();
   }
@@ -123,7 +123,7 @@ class SimulatedPlugin {
 
   #registerLater(process: FakeDevicePlugin, delayMs: number): void {
     this.#clock.setTimer(delayMs, () => {
-      // Without a kubelet there is no registration. The plugin detects the start of the next kubelet.
+      // Without a kubelet the plugin cannot register. The plugin detects the start of the next kubelet.
       if (this.#process !== process || !this.#sockets.isListening(`${DEVICE_PLUGINS_DIRECTORY}/kubelet.sock`)) return;
       process.register().catch(() => this.#registerLater(process, RETRY_MS));
     });

@@ -30,7 +30,7 @@ function cdiName(device: string): string {
   return `example.com/device=${device}`;
 }
 
-/** The DRA driver of the machine. Like real ones, it survives the kubelet. */
+/** The DRA driver of the machine. Like a real driver, the simulated driver survives the kubelet. */
 export class SimulatedDraDriver {
   readonly #components: DraDriverComponents;
   readonly #plugin: FakeDraPlugin;
@@ -38,7 +38,10 @@ export class SimulatedDraDriver {
   readonly #faults = new Map<DraFaultCall, DraFaultKind>();
   /** Prepared claims and their devices. */
   readonly #prepared = new Map<string, string>();
-  /** End of the last call for each claim: as in upstream's helper for drivers, calls follow each other. */
+  /**
+   * Completion of the last call for each claim: calls for one claim run one after another, as in upstream's helper for
+   * drivers.
+   */
   #ends = new Map<string, Promise<unknown>>();
   #curing = Promise.withResolvers<void>();
   #isRunning = false;
@@ -67,7 +70,10 @@ export class SimulatedDraDriver {
     await createSocketFile(this.#components, this.#socketPath, () => deaths === this.#deaths);
   }
 
-  /** Kills the process. @param clean whether it removes its socket, as after SIGTERM */
+  /**
+   * Kills the process of the driver.
+   * @param clean whether the process removes its socket, as after SIGTERM
+   */
   kill(clean: boolean): void {
     if (!this.#isRunning) return;
     this.#isRunning = false;
@@ -77,7 +83,7 @@ export class SimulatedDraDriver {
     if (clean) void removeSocketFile(this.#components.fs, this.#socketPath);
   }
 
-  /** Sets the fault of a call. `undefined` ends it, and calls that hang complete. */
+  /** Sets the fault of a call. `undefined` ends the fault, and calls that hang complete. */
   misbehave(call: DraFaultCall, fault: DraFaultKind | undefined): void {
     if (fault === undefined) this.#faults.delete(call);
     else this.#faults.set(call, fault);
@@ -128,7 +134,10 @@ export class SimulatedDraDriver {
     return { devices: [{ poolName: 'node', deviceName: device, cdiDeviceIds: [cdiName(device)] }] };
   }
 
-  /** @returns the device; `undefined` if the claim has none */
+  /**
+   * Performs a call for one claim.
+   * @returns the device; `undefined` if the claim has none
+   */
   #effect(call: DraFaultCall, name: string): string | undefined {
     if (call === 'unprepare') {
       const device = this.#prepared.get(name) ?? '';

@@ -50,7 +50,7 @@ export class HookTargets {
 
   /**
    * Sends a hook's request to the container that its path names.
-   * @returns whether the container answers; false if no container listens, or if it ends first
+   * @returns whether the container answers; false if no container listens, or if the container ends first
    */
   async ask(path: string, signal: AbortSignal): Promise<boolean> {
     const [, uid, name, event] = path.split('/');

@@ -17,7 +17,7 @@ export type LifeEnd =
   /** A fault of the simulation killed the process. */
   | 'lost';
 
-/** A run of a container's process: the ground truth, independent of what the runtime or the kubelet reports. */
+/** One run of a container's process, recorded independently of what the runtime or the kubelet reports. */
 export interface Life {
   readonly id: string;
   readonly podUid: string;
@@ -29,7 +29,7 @@ export interface Life {
   readonly startedAtMs: number;
   /** The container's devices according to its environment, by the name of the variable. */
   readonly devices: Readonly<Record<string, readonly string[]>>;
-  /** CPUs to which the container was restricted at its creation, in the kernel's notation. Empty if unrestricted. */
+  /** CPUs to which the container was restricted at its creation, in the kernel's notation; empty if unrestricted. */
   readonly cpus: string;
   /** CDI names of the container's devices. */
   readonly claimed: readonly string[];
@@ -41,7 +41,7 @@ export interface Life {
   oomKilled: boolean;
 }
 
-/** Events of a life. */
+/** Events in the run of a container's process. */
 export type LifeEvent = 'containerStarted' | 'containerSignalled' | 'containerEnded';
 
 /** Dependencies of the ledger. */
@@ -50,8 +50,7 @@ export interface LedgerComponents {
   /** Returns the sandbox of a container that has just started. */
   readonly sandboxOf: (containerId: string) => string;
   /**
-   * Returns the result of a command that is run in a container. Returns `undefined` if the container has no such
-   * command.
+   * Returns the result of a command that is run in a container, or `undefined` if the container has no such command.
    */
   readonly exec: (containerId: string, command: readonly string[]) => ExecResult | undefined;
   readonly tell: (kind: LifeEvent, life: Life) => void;
@@ -61,7 +60,7 @@ export interface LedgerComponents {
 export class Ledger {
   readonly #components: LedgerComponents;
   readonly #live = new Map<string, Life>();
-  /** Listeners for the end of a container, by its id. */
+  /** Listeners for the end of a container, by container ID. */
   readonly #listeners = new Map<string, Set<() => void>>();
   readonly #lost = new Map<string, { readonly exitCode: number; readonly oomKilled: boolean }>();
 
@@ -157,7 +156,10 @@ function devicesIn({ config }: ScriptedContainer): Life['devices'] {
   return Object.fromEntries(given.map(({ key, value }) => [key, Buffer.from(value).toString().split(',')]));
 }
 
-/** @throws if the process is killed */
+/**
+ * Runs the process of a container according to its plan.
+ * @throws if the process is killed
+ */
 async function run(
   process: ProcessContext,
   plan: ContainerPlan,

@@ -6,11 +6,11 @@ import type { ShutdownPlan } from '../scenario/shutdown-plans.ts';
 const OVERRIDE_FILE = '/etc/systemd/logind.conf.d/99-kubelet.conf';
 const CONNECTS_MS = 3;
 const ANSWERS_MS = 1;
-/** Time to take a lock, because a process is started for each lock. */
+/** Time that the kubelet needs to get a lock, because a process is started for each lock. */
 const LOCKS_MS = 20;
 const RELOADS_MS = 300;
 
-/** How a lock changed. `gone` means that its process ended or a fault removed it. */
+/** How a lock changed. `gone` means that the process that held the lock ended, or that a fault removed the lock. */
 export type LockEvent = 'taken' | 'released' | 'gone';
 
 /** Receives the events of logind. */
@@ -35,8 +35,8 @@ export interface MachineSession extends LogindSession {
 }
 
 /**
- * logind as a kubelet sees it: it announces shutdowns and gives locks that delay them. During a shutdown it gives no
- * locks. It survives the kubelet, whose locks end with it.
+ * logind as a kubelet sees it: logind announces shutdowns and gives locks that delay a shutdown. During a shutdown
+ * logind gives no locks. logind survives the kubelet, whose locks end with the kubelet.
  */
 export class LoginManager {
   readonly #clock: Clock;

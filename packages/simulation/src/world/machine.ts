@@ -9,7 +9,10 @@ const MI = 2 ** 20;
 
 type Machine = NonNullable<ContainerResourcesOptions['machine']>;
 
-/** Returns the CPUs and memory of a machine. As on real machines, the first threads of all cores come first. */
+/**
+ * Returns the CPUs and memory of a machine. The CPU numbers start with the first threads of all cores, as on real
+ * machines.
+ */
 function machineOf(plan: NumaPlan): Machine {
   const { numaNodes, sockets, coresPerNode, threads, offline } = plan;
   const cores = numaNodes * coresPerNode;

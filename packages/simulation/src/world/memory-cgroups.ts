@@ -10,7 +10,7 @@ const UNLIMITED: GroupLimits = {
 };
 const POD_PREFIX = 'pod';
 
-/** The cgroups of a machine, in memory. They survive the kubelet. */
+/** The cgroups of a machine, in memory. The cgroups survive the kubelet. */
 export class MemoryCgroups implements CgroupManager {
   readonly version = 2;
   readonly #groups = new Map<string, Partial<GroupLimits>>([['/', {}]]);

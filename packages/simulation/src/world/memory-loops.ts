@@ -1,6 +1,6 @@
 import type { LoopDevices } from '@node-agent/volumes';
 
-/** The loop devices of the machine. Like real ones, they survive the kubelet, but no reboot. */
+/** The loop devices of the machine. Like real loop devices, the simulated ones survive the kubelet, but no reboot. */
 export class MemoryLoops implements LoopDevices {
   readonly #devices = new Map<string, string>();
   #count = 0;

@@ -28,7 +28,7 @@ export async function mountedObjects(
       for (const file of OBJECT_FILES) contents.push(await textOf(fs, `${object.path}/${file}`));
       mounted.push({ podUid: object.podUid, object: { kind: object.kind, name: object.name }, contents });
     } catch {
-      // A disk fault is active.
+      // A volume that cannot be read because of a disk fault is left out.
     }
   }
   return mounted;

@@ -4,8 +4,8 @@ import type { MemoryFileSystem } from '@node-agent/host/testing';
 const RETRY_MS = 1000;
 
 /**
- * Creates the socket file of a plugin, in place of that of its former process. Retries while the disk has a fault, as a
- * service manager would.
+ * Creates the socket file of a plugin, after removing the socket file of the plugin's former process. While the disk
+ * has a fault, creating the file is retried, as by a service manager.
  * @param isRunning whether the plugin still runs
  */
 export async function createSocketFile(
@@ -24,7 +24,7 @@ export async function createSocketFile(
   }
 }
 
-/** Removes the socket file of a plugin, if that is possible. */
+/** Removes the socket file of a plugin, unless the disk has a fault. */
 export async function removeSocketFile(fs: MemoryFileSystem, path: string): Promise<void> {
   await fs.remove(path).catch(() => {});
 }

@@ -30,7 +30,8 @@ export interface Figures {
 }
 
 /**
- * The available memory and disk of the machine, and the stats about them, which are current or measured periodically.
+ * The available memory and disk of the machine, and the stats about both. The stats are either always current or
+ * measured periodically.
  */
 export class Pressure {
   readonly #clock: Clock;
@@ -63,7 +64,7 @@ export class Pressure {
     this.#lowUntilMs[of] = Math.max(this.#lowUntilMs[of], this.#clock.monotonic() + forMs);
   }
 
-  /** Handles the removal of an image. */
+  /** Ends a shortage of disk if an unused image was its reason: an image has been removed. */
   imageGoes(): void {
     if (this.#isUnusedImage) this.#untilMs.disk = -1;
   }
@@ -76,13 +77,13 @@ export class Pressure {
     }
   }
 
-  /** Returns the currently available bytes, as gauges report them. */
+  /** Returns the currently available bytes of a resource, as gauges report them. */
   left(of: Scarce): number {
     const nowMs = this.#clock.monotonic();
     return bytesLeft(nowMs < this.#untilMs[of], nowMs < this.#lowUntilMs[of]);
   }
 
-  /** Returns the current stats. */
+  /** Returns the stats of the last measurement, after measuring again if they are too old. */
   figures(): { readonly figures: Figures; readonly summary: Awaited<ReturnType<EvictionStats['summary']>> } {
     const nowMs = this.#clock.monotonic();
     if (this.#last === undefined || nowMs - this.#last.measuredAtMs >= this.#everyMs) {

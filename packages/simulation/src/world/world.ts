@@ -47,17 +47,17 @@ const UNUSED_IMAGE = 'registry.example/unused:1';
 /** The mount point that the runtime reports for its images. */
 const IMAGES_DIRECTORY = '/var/lib/fake-cri';
 const SLOW_PULL_MS = 45_000;
-/** Fraction of interrupted starts that leave a task behind. It is much higher than with a real runtime. */
+/** Fraction of interrupted starts that leave a task behind. The fraction is much higher than with a real runtime. */
 const LEAKS = 0.7;
 
-/** Sandboxes and containers that the runtime has. They are read without the CRI. */
+/** Sandboxes and containers that the runtime has. The state is read without the CRI. */
 export interface RuntimeTruth {
   readonly sandboxes: readonly { readonly id: string; readonly podUid: string; readonly ready: boolean }[];
   readonly containers: readonly {
     readonly id: string;
     readonly podUid: string;
     readonly name: string;
-    /** CPU shares that the runtime set last. 0 if none were set. */
+    /** CPU shares that the runtime set last; 0 if none were set. */
     readonly cpuShares: number;
   }[];
 }
@@ -97,13 +97,13 @@ export class World {
   off = false;
   /** The API server, if the node is part of a cluster. */
   readonly api: ClusterApi | undefined;
-  /** Response of the manifest URL without faults. `undefined` if connections are refused. */
+  /** Response of the manifest URL without faults; `undefined` if connections are refused. */
   #served: string | undefined;
   #servingError = { status: 0, untilMs: 0 };
   #etag = 0;
   /**
-   * Set when interrupted starts must no longer leave tasks behind. Needed because a start may still be interrupted
-   * after all other faults have ended.
+   * Whether interrupted starts no longer leave tasks behind. The flag is needed because a start may still be
+   * interrupted after all other faults have ended.
    */
   leaksOver = false;
 
@@ -134,7 +134,8 @@ export class World {
   ) {
     this.mounter = new MemoryMounter({ fs: this.fs }, tellMount);
     this.disks = new LocalDisks(this.clock, this.mounter);
-    // An empty list of pods is a valid response. Without any response from a source, the kubelet removes nothing (F1).
+    // An empty list of pods is a valid response. Without any response from a pod source, the kubelet removes nothing
+    // (F1).
     if (plan.http) this.serve(manifestOfAll([]));
     this.api = plan.cluster ? new ClusterApi(this.clock, seed, plan, tellRequest) : undefined;
     const { resources, devices, shutdown } = plan;
@@ -219,7 +220,10 @@ export class World {
     this.#etag++;
   }
 
-  /** Makes the manifest URL respond with an error for a time. An error that is already active is extended if needed. */
+  /**
+   * Makes the manifest URL respond with an error for a time. An error that is already active lasts until the later of
+   * the two ends.
+   */
   failServing(status: number, forMs: number): void {
     const untilMs = Math.max(this.#servingError.untilMs, this.clock.monotonic() + forMs);
     this.#servingError = { status, untilMs };

@@ -1,9 +1,8 @@
-// Writes the public surface of every package to packages/*/api, so that each change of it shows up in a review. Also
-// writes the README sections that list what the classes of a package need.
-// Usage: node tools/packaging/src/api/main.ts            compares the committed files with the current declarations,
-//                                                        and fails if they differ
-//        node tools/packaging/src/api/main.ts --write    writes the files: `npm run api`
-// Fails in any case if a signature contains a name that no entry exports. The packages must be built.
+// Writes the public surface of every package to packages/*/api, so that each change of it shows up in a review. The
+// tool also writes the README sections that list what the classes of a package need. Usage: node
+// tools/packaging/src/api/main.ts            compares the committed files with the current declarations, and fails if
+// they differ node tools/packaging/src/api/main.ts --write    writes the files: `npm run api` Fails in any case if a
+// signature contains a name that no entry exports. The packages must be built.
 import fs from 'node:fs';
 import path from 'node:path';
 import { readConstructors } from '../readme/constructors.ts';

@@ -19,8 +19,8 @@ export interface UnexportedName {
 
 /**
  * Returns a fault for each name in a signature that no entry of the same package exports. Users of the package could
- * not import such a type. Positions in `dist` are in the declarations of a bundled library, which decides itself what
- * it exports; all other positions are in `src`.
+ * not import the type of that name. Positions in `dist` are in the declarations of a bundled library, which decides
+ * itself what it exports; all other positions are in `src`.
  */
 export function unnameable(reports: readonly ApiReport[]): readonly string[] {
   return reports.flatMap(({ file, directory, unexported }) => {

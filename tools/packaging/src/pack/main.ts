@@ -7,8 +7,8 @@ import { publishedPackages, root, withDependencies } from '../workspace.ts';
 import { pack } from './pack.ts';
 
 const names = process.argv.slice(2);
-// Printed at the beginning and again with the install command: the machine's Node.js may be older than the Node.js that
-// packs.
+// Warning that is printed at the beginning and again with the install command: the Node.js of the calling shell may be
+// older than the Node.js that packs.
 const warning = olderNode(process.env.NODE_AGENT_CALLER_NODE);
 if (warning !== undefined) console.error(warning);
 const all = publishedPackages();

@@ -17,7 +17,7 @@ export interface PackedPackage extends WorkspacePackage {
 const CONTENT = ['dist', 'src', 'README.md', 'CHANGELOG.md'];
 
 /**
- * Packs published packages into `output`, which is created. Both the checks and the release use these tarballs. The
+ * Packs published packages into `output`, which is created. The checks and the release use the same tarballs. The
  * packages must be built.
  * @returns the packed packages in dependency order
  */

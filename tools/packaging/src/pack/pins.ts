@@ -17,17 +17,21 @@ export interface LockFile {
   readonly snapshots: Readonly<Record<string, { readonly dependencies?: Readonly<Record<string, string>> }>>;
 }
 
-/** @throws Error if the text is not YAML */
+/**
+ * Parses the text of `pnpm-lock.yaml`.
+ * @throws Error if the text is not YAML
+ */
 export function readLockFile(text: string): LockFile {
   return { importers: {}, snapshots: {}, ...parse(text) };
 }
 
 /**
- * Returns the exact versions of all external packages that a program installs: its dependencies, those of the checkout's
- * packages that it needs, and theirs in turn. With ranges, an installation could get newer versions, which might need a
- * newer Node.js than the tested ones. A direct dependency's version wins. A package that is otherwise needed in several
- * versions is omitted, because the top level of `node_modules` has room for one. Optional and peer dependencies are
- * omitted too: a pin would force their installation.
+ * Returns the exact versions of all external packages that a program installs: the program's dependencies, the
+ * dependencies of the checkout's packages that the program needs, and all indirect dependencies. With ranges, an
+ * installation could get newer versions, which might need a newer Node.js than the tested ones. A direct dependency's
+ * version wins. A package that is otherwise needed in several versions is omitted, because the top level of
+ * `node_modules` has room for one. Optional and peer dependencies are omitted too: a pin would force their
+ * installation.
  * @param directory the program's directory in the checkout
  */
 export function pinsOf(directory: string, { importers, snapshots }: LockFile): Readonly<Record<string, string>> {
@@ -61,7 +65,10 @@ export function pinsOf(directory: string, { importers, snapshots }: LockFile): R
   return Object.fromEntries([...single, ...direct]);
 }
 
-/** Returns the key in `snapshots`. An alias is locked under the other package's name (`string-width@4.2.3`). */
+/**
+ * Returns the key of a locked package in `snapshots`. An alias is locked under the other package's name
+ * (`string-width@4.2.3`).
+ */
 function snapshotKey(name: string, locked: string): string {
   return isVersion(locked) ? `${name}@${locked}` : locked;
 }

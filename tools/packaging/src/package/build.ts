@@ -10,7 +10,7 @@ import type { Source } from './source.ts';
 export interface SingleFile {
   readonly architecture: Architecture;
   readonly program: Buffer;
-  /** Licences of everything that it contains. */
+  /** Licences of everything that the file contains. */
   readonly copyright: string;
 }
 

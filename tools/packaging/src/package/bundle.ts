@@ -6,7 +6,7 @@ import { root } from '../workspace.ts';
 /** Directory of the modules that only the single executable file has. */
 const OWN = path.join(import.meta.dirname, '../single-file');
 
-/** Large packages that are loaded only when they are needed, so they are parts of their own. */
+/** Large packages that are loaded only when they are needed. Each is bundled as a part of its own. */
 const LAZY_PACKAGES: Readonly<Record<string, { readonly from: string; readonly exports: string }>> = {
   '@kubernetes/client-node': { from: 'packages/kube-client', exports: 'export { KubeConfig }' },
   '@grpc/grpc-js': { from: 'packages/grpc', exports: 'export *' },
@@ -42,7 +42,7 @@ export interface Constants {
 export interface BundledParts {
   /** JavaScript of each part by name: a function `(exports, require, module)`, in ASCII. */
   readonly scripts: ReadonlyMap<string, string>;
-  /** Directories of the npm packages that they contain, sorted. */
+  /** Directories of the npm packages that the parts contain, sorted. */
   readonly packages: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export async function bundleParts(constants: Constants): Promise<BundledParts> {
   return { scripts: new Map(scripts), packages: [...new Set(files.flatMap(npmPackageOf))].sort() };
 }
 
-/** Returns the directory of the npm package of a file, or nothing for a file of the checkout. */
+/** Returns the directory of the npm package of a file, or an empty list for a file of the checkout. */
 function npmPackageOf(file: string): readonly string[] {
   const directory = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0];
   return directory === undefined ? [] : [directory];
@@ -93,13 +93,13 @@ async function bundle(options: BuildOptions, constants: Constants, self?: string
     external: lazy,
     define: {
       NODE_AGENT_COMMIT: JSON.stringify(constants.commit),
-      // Native modules that are never installed, so that `ws` does not look for them.
+      // Makes `ws` not look for its optional native modules, which are never installed.
       'process.env.WS_NO_BUFFER_UTIL': '"1"',
       'process.env.WS_NO_UTF_8_VALIDATE': '"1"',
     },
     plugins: [replacing(constants)],
     logLevel: 'error',
-    // A module that looks for files beside itself finds none in the executable file.
+    // The build fails if a module looks for files beside itself, because the executable file has none beside it.
     logOverride: { 'empty-import-meta': 'error' },
   });
   const imports = Object.values(metafile?.outputs ?? {}).flatMap((output) => output.imports);

@@ -12,7 +12,7 @@ const PROGRAMS = ['kubelet', 'nodectl', 'kubectl-why'];
  * and initializes all of its modules, and the functions that were compiled for that are in the cache. Node.js' own
  * `useCodeCache` runs nothing, so it would hold no function of any module.
  *
- * A fixed hash seed makes the bytes the same in each build. The kubelet's work is not part of the run, because it
+ * A fixed hash seed makes the bytes the same in each build. The run does not include the kubelet's work, because that
  * compiles other functions each time.
  * @param content content of the executable file with the main script `main-with-cache`, for this machine
  */

@@ -3,7 +3,7 @@ import path from 'node:path';
 
 /**
  * Returns the copyright file of a package with this repository's programs: their licence, and the names, licences and
- * licence texts of Node.js and of the npm packages that they contain.
+ * licence texts of Node.js and of the npm packages that the programs contain.
  * @param packages directories of the npm packages
  * @param nodeLicense path of Node.js' licence
  */

@@ -9,9 +9,9 @@ export interface PackagedFile {
   /** Absolute path on the target. */
   readonly path: string;
   readonly content: Uint8Array | string;
-  /** Default: 0o644. */
+  /** Permission bits of the file. Default: 0o644. */
   readonly mode?: number;
-  /** Whether dpkg keeps the operator's changes to it. Default: false. */
+  /** Whether dpkg keeps the operator's changes to the file. Default: false. */
   readonly isConfiguration?: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface DebianContent {
   readonly files: readonly PackagedFile[];
   /** Symbolic links: absolute path and target. */
   readonly links: Readonly<Record<string, string>>;
-  /** Directories that are otherwise empty. */
+  /** Directories that the package contains without any file. */
   readonly directories: readonly string[];
   /** Time of all files, in seconds since 1970. */
   readonly seconds: number;
@@ -32,8 +32,8 @@ export interface DebianContent {
 
 /**
  * Returns a Debian package (deb(5)). The format is an ar archive of two tar archives, so no program of Debian is needed
- * to write it, and packages can be built anywhere. gzip, because the dpkg of each supported release reads it and it
- * unpacks quickest on slow machines. Equal content gives equal bytes.
+ * to write it, and packages can be built anywhere. The tar archives are compressed with gzip, because the dpkg of each
+ * supported release can read gzip, and gzip unpacks quickest on slow machines. Equal content gives equal bytes.
  */
 export function debianPackage({ control, scripts, files, links, directories, seconds }: DebianContent): Buffer {
   const encoded = files.map(({ path, content, mode = 0o644 }) => ({ path, mode, data: Buffer.from(content) }));

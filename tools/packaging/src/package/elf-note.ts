@@ -19,7 +19,7 @@ export function withNote(program: Uint8Array, note: Note): Buffer {
     throw new Error('add note to program: must have the program headers PT_PHDR, PT_LOAD and PT_NOTE');
   }
   // Linux before 5.18 finds the header table only if all segments have the same distance from address to offset as the
-  // first one. The file is filled up to the end of the program's memory for that.
+  // first one. For that, the file is filled up to the end of the program's memory.
   const distance = first.address - first.offset;
   const fileEnd = Math.max(...loads.map(({ offset, fileSize }) => offset + fileSize));
   const memoryEnd = Math.max(...loads.map(({ address, memorySize }) => address + memorySize));
@@ -59,7 +59,7 @@ export function replaceOnce(program: Buffer, text: string, by: string): void {
   program.write(by, at, 'latin1');
 }
 
-// Names of `elf.h`.
+// Constants of `elf.h`.
 const PT_LOAD = 1;
 const PT_NOTE = 4;
 const PT_PHDR = 6;
@@ -70,7 +70,7 @@ const HEADER_TABLE_AT = 32;
 const SECTION_TABLE_AT = 40;
 const HEADER_COUNT_AT = 56;
 const SECTION_COUNT_AT = 60;
-/** ELF file, 64 bits, little endian, current version. */
+/** First bytes of an ELF file with 64 bits, little endian, of the current version. */
 const MAGIC = '\x7fELF\x02\x01\x01';
 const ET_EXEC = 2;
 /** Largest page size of the supported machines. */

@@ -24,8 +24,9 @@ const NODE_FLAGS = ['--max-semi-space-size=4', '--no-maglev', '--no-turbofan', '
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
 /**
- * Returns a single executable file: Node.js with a main script. Node.js packs the content (`--experimental-sea-config`);
- * Node.js 24 has no `--build-sea`, which joins both from 25.5 on.
+ * Returns a single executable file: Node.js with a main script. Node.js 24 can only pack the content
+ * (`--experimental-sea-config`), so this function joins the content and the program. From 25.5 on, `--build-sea` does
+ * both.
  * @param packer path of a Node.js program for this machine, of the target's version
  */
 export function executable({ node, main, assets, flags = [] }: ExecutableContent, packer: string): Buffer {

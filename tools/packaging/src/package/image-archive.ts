@@ -7,9 +7,9 @@ export interface ImageContent {
   /** Reference of the image, such as `node-agent.local/kubelet:0.1.0`. */
   readonly reference: string;
   readonly architecture: string;
-  /** The single file. */
+  /** Content of the single executable file. */
   readonly program: Uint8Array;
-  /** Names of links to it. */
+  /** Names of the links to the single executable file. */
   readonly links: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   /** Time of creation, in seconds since 1970. */

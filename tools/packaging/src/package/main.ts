@@ -1,4 +1,5 @@
-// Builds what is installed on nodes: the single file, the Debian package and the image archive.
+// Builds the artifacts that are installed on nodes: the single executable file, the Debian package and the image
+// archive.
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';

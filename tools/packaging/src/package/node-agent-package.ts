@@ -5,7 +5,7 @@ import { completionScript } from '@node-agent/config';
 import { root } from '../workspace.ts';
 import type { DebianContent, PackagedFile } from './debian-package.ts';
 
-/** Names of the links to the single file. */
+/** Names of the links to the single executable file. */
 export const LINKS: readonly string[] = ['nodectl', 'kubectl-why'];
 
 const FILES = path.join(import.meta.dirname, '../../files');
@@ -43,7 +43,8 @@ export function nodeAgentPackage({
       Maintainer: 'node-agent maintainers <maintainers@node-agent.example>',
       Section: 'admin',
       Priority: 'optional',
-      // Node.js: its own libraries. The kubelet: flock, mount, losetup, systemd-notify, deb-systemd-helper.
+      // Node.js needs its own libraries. The kubelet needs flock, mount, losetup, systemd-notify and
+      // deb-systemd-helper.
       Depends: 'libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 7), util-linux, mount, init-system-helpers',
       Recommends: 'systemd, containerd | cri-o, containernetworking-plugins, e2fsprogs',
       Suggests: 'nfs-common, open-iscsi, xfsprogs',

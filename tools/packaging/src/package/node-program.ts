@@ -14,11 +14,11 @@ const NODE_VERSION = '24.21.0';
 export interface NodeProgram {
   /** Path of the program. */
   readonly file: string;
-  /** Path of its licence, with the licences of all that it contains. */
+  /** Path of the licence of Node.js, with the licences of all that Node.js contains. */
   readonly license: string;
 }
 
-/** Returns the architecture of this machine. @throws Error if no package can be built on it */
+/** Returns the architecture of this machine. @throws Error if no package can be built on this machine */
 export function ownArchitecture(): Architecture {
   const found = Object.entries(ARCHITECTURES).find(([, name]) => name === process.arch);
   if (found === undefined || process.platform !== 'linux')

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { root } from '../workspace.ts';
 
-/** Version of what is packaged. */
+/** Commit, time and version of the packaged sources. */
 export interface Source {
   /** Commit: twelve hexadecimal digits. */
   readonly commit: string;

@@ -136,8 +136,8 @@ function givenOf(declaration: ts.InterfaceDeclaration, checker: ts.TypeChecker):
     .getTypeAtLocation(declaration)
     .getProperties()
     .flatMap((property) => {
-      // Properties from `Partial<Pick<...>>` have no value declaration. Whether they are optional is a flag of the
-      // symbol, not of the original declaration.
+      // Properties from `Partial<Pick<...>>` have no value declaration. Whether such a property is optional is a flag
+      // of the symbol, not of the original declaration.
       const node = property.valueDeclaration ?? property.declarations?.[0];
       if (!node || !(ts.isPropertySignature(node) || ts.isMethodSignature(node))) return [];
       const type = ts.isPropertySignature(node) ? node.type?.getText() : node.getText().slice(property.name.length);

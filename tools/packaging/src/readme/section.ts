@@ -9,7 +9,8 @@ const NONE: Constructors = { bags: [], ports: [] };
 const USUAL = ['clock', 'random', 'logger', 'metrics'];
 
 /**
- * Returns a README with its generated section replaced by this text, or with the text appended if there is no section.
+ * Returns a README with its generated section replaced by this text, or with the text appended if the README has no
+ * generated section.
  */
 export function withSection(readme: string, section: string): string {
   const marked = `${BEGIN}\n\n${section.trim()}\n\n${END}\n`;
@@ -92,7 +93,7 @@ function cell(text: string): string {
 
 function portsOf(ports: readonly string[]): readonly string[] {
   if (ports.length === 0) return [];
-  // Declaration files are indented by four spaces.
+  // Declaration files are indented by four spaces, the README by two.
   const text = ports.map((port) => port.replaceAll(/^(?: {4})+/gm, (spaces) => ' '.repeat(spaces.length / 2)));
   return [`\`\`\`ts\n${text.join('\n\n')}\n\`\`\``];
 }

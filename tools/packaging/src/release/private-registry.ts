@@ -22,8 +22,8 @@ export interface PrivateRegistry extends AsyncDisposable {
 }
 
 /**
- * Starts verdaccio with its storage in `directory`. Installs verdaccio from npm into `toolDirectory` if it is not there
- * yet.
+ * Starts verdaccio with its storage in `directory`. Installs verdaccio from npm into `toolDirectory` if verdaccio is
+ * not there yet.
  * @throws Error with verdaccio's output if verdaccio exits instead of listening
  */
 export async function startPrivateRegistry(directory: string, toolDirectory: string): Promise<PrivateRegistry> {

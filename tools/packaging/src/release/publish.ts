@@ -8,8 +8,9 @@ export interface Registry {
 }
 
 /**
- * Publishes the packages that the registry does not have yet, each after its dependencies. So an installation during
- * the release, or after an interrupted one, gets complete packages. A second run continues an interrupted release.
+ * Publishes the packages that the registry does not have yet, each after its dependencies. An installation during a
+ * release, or after an interrupted release, therefore gets complete packages. A second run continues an interrupted
+ * release.
  * @param packed in dependency order
  * @returns the names of the published packages, in this order
  * @throws Error if a package would be published before one of its dependencies

@@ -99,7 +99,7 @@ function checkVersions(
   console.log(`${pending} changesets: new versions of ${bumped.length} packages`);
 }
 
-/** Packages whose installation is rehearsed. The second one has the program that `kubelet cluster` starts. */
+/** Packages whose installation is rehearsed. The second package has the program that `kubelet cluster` starts. */
 const PROGRAMS = ['@node-agent/kubelet', '@node-agent/cluster'];
 
 /**

@@ -1,4 +1,5 @@
-// Ends the pods of this node while its kubelet is stopped. The Debian package runs it when it is removed.
+// Ends the pods of this node while its kubelet is stopped. The Debian package runs this program when the package is
+// removed.
 
 import { systemClock } from '@node-agent/async';
 import { loadKubeletConfig } from '@node-agent/config';
@@ -17,8 +18,9 @@ void run(process.argv.slice(3)).catch((error: unknown) => {
 });
 
 /**
+ * Stops the pods of the node and reports their number.
  * @param argv the kubelet's flags; `--container-runtime-endpoint` or the file that `--config` names has the runtime's
- *   endpoint
+ * endpoint
  */
 async function run(argv: readonly string[]): Promise<void> {
   const source = { argv, fs: nodeFileSystem, workingDirectory: process.cwd(), cgroupVersion: 2 } as const;

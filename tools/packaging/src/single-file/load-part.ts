@@ -2,7 +2,7 @@ import { getAssetKeys, getRawAsset } from 'node:sea';
 import { debuglog } from 'node:util';
 import { Script } from 'node:vm';
 
-/** Function around the code of a part, as in Node.js' CommonJS modules. */
+/** Type of the function around the code of a part, as in Node.js' CommonJS modules. */
 type Wrapper = (exports: object, require: (id: string) => unknown, module: { exports: object }) => void;
 
 const debug = debuglog('single-file');

@@ -1,7 +1,10 @@
 /** Programs inside the single executable file. */
 export type Part = 'kubelet' | 'nodectl' | 'kubectl-why' | 'kubelet-cluster' | 'host-helper' | 'end-pods';
 
-/** Begins the argument that names an internal part. It is not a flag of the kubelet, so it is not in its help. */
+/**
+ * Prefix of the argument that names an internal part. The argument is not a flag of the kubelet, so the kubelet's help
+ * does not list it.
+ */
 const PART_ARGUMENT = '--node-agent-part=';
 /** Argument that starts the helper process of package host. */
 export const HELPER_ARGUMENT: string = `${PART_ARGUMENT}host-helper`;
@@ -9,7 +12,7 @@ export const HELPER_ARGUMENT: string = `${PART_ARGUMENT}host-helper`;
 export const CLUSTER_ARGUMENT = 'cluster';
 const INTERNAL: readonly Part[] = ['host-helper', 'end-pods'];
 
-/** Programs that are chosen by the name of the file or of a link to it. */
+/** Programs that are chosen by the name of the executable file or of a link to it. */
 const BY_NAME: readonly Part[] = ['nodectl', 'kubectl-why'];
 
 /**

@@ -16,14 +16,14 @@ function checkout(declarations: Readonly<Record<string, string>>) {
 }
 
 describe('apiReports', () => {
-  it('reports what an entry exports', { timeout: 60_000 }, () => {
+  it('an API report contains the exports of an entry', { timeout: 60_000 }, () => {
     const { root, packages } = checkout({ 'index.d.ts': '/** One. */\nexport declare const one: number;\n' });
     const [report] = apiReports(root, packages);
     expect(report).toMatchObject({ file: 'packages/sample/api/index.api.md', unexported: [], faults: [] });
     expect(report?.text).toContain('export const one: number;');
   });
 
-  it('finds names in signatures that are not exported', { timeout: 60_000 }, () => {
+  it('apiReports finds names in signatures that are not exported', { timeout: 60_000 }, () => {
     const { root, packages } = checkout({
       'index.d.ts': "export { f } from './f.js';\n",
       'f.d.ts': 'export interface Hidden { readonly a: string }\nexport declare function f(hidden: Hidden): void;\n',

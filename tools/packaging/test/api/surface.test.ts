@@ -15,29 +15,29 @@ describe('exportedNames', () => {
     ["export type One = 'a';", 'One'],
     ['export { One }', 'One'],
     ['export { Two as One }', 'One'],
-  ])('reads the exported name of %s', (line, name) => {
+  ])('exportedNames reads the exported name of %s', (line, name) => {
     expect(exportedNames(`import { Other } from 'other';\n${line}\n    readonly no: string;\n`)).toEqual([name]);
   });
 });
 
 describe('unnameable', () => {
-  it('reports a name in a signature that no entry of the package exports', () => {
+  it('unnameable reports a name in a signature that no entry of the package exports', () => {
     expect(unnameable([report('index.api.md', '', 'Hidden')])).toEqual([
       'src/a.ts:1: Hidden is part of the public surface, but no entry exports it',
     ]);
   });
 
-  it('ignores a name that another entry of the same package exports', () => {
+  it('unnameable ignores a name that another entry of the same package exports', () => {
     const index = report('index.api.md', 'export interface Clock {\n}\n');
     expect(unnameable([index, report('testing.api.md', '', 'Clock')])).toEqual([]);
   });
 
-  it('ignores a name in the declarations of a bundled library', () => {
+  it('unnameable ignores a name in the declarations of a bundled library', () => {
     const bundled = { name: 'Hidden', where: 'packages/a/dist/library/index.d.ts:1' };
     expect(unnameable([{ ...report('index.api.md', ''), unexported: [bundled] }])).toEqual([]);
   });
 
-  it('reports a name that only another package exports', () => {
+  it('unnameable reports a name that only another package exports', () => {
     const other = { ...report('index.api.md', 'export interface Clock {\n}\n'), directory: 'packages/b' };
     expect(unnameable([other, report('testing.api.md', '', 'Clock')])).toHaveLength(1);
   });
@@ -46,11 +46,11 @@ describe('unnameable', () => {
 describe('reportChanges', () => {
   const kept = new Map([['a.api.md', 'export function one(): void;\nexport function two(): void;\n']]);
 
-  it('is empty if nothing changed', () => {
+  it('reportChanges is empty if no API report has changed', () => {
     expect(reportChanges([report('a.api.md', kept.get('a.api.md') ?? '')], kept)).toEqual([]);
   });
 
-  it('returns the lines that differ', () => {
+  it('reportChanges returns the lines of an API report that differ', () => {
     const now = report('a.api.md', 'export function one(): number;\nexport function two(): void;\n');
     expect(reportChanges([now], kept)).toEqual([
       {
@@ -60,7 +60,7 @@ describe('reportChanges', () => {
     ]);
   });
 
-  it('reports a missing report of a new entry, and a report whose entry was removed', () => {
+  it('reportChanges finds a missing report of a new entry, and a report whose entry was removed', () => {
     expect(reportChanges([report('b.api.md', '')], kept).map(({ fault }) => fault)).toEqual([
       'b.api.md: missing',
       'a.api.md: belongs to no entry of a package',

@@ -35,7 +35,7 @@ describe('buildSite', () => {
     expect(fs.existsSync(path.join(output, 'variables/_node-agent_sample.one.html'))).toBe(true);
   });
 
-  it('counts broken links and types that are not exported', { timeout: 60_000 }, async () => {
+  it('buildSite counts broken links and types that are not exported', { timeout: 60_000 }, async () => {
     const { root, packages, output } = checkout(
       'interface Hidden { readonly a: string }\n/** As {@link nothing}. */\nexport function f(hidden: Hidden): void { void hidden; }\n',
     );
@@ -50,7 +50,7 @@ describe('withAbsoluteLinks', () => {
     ['[a](test/a.ts)', `[a](${home}/packages/sample/test/a.ts)`],
     ['[a](https://kubernetes.io)', '[a](https://kubernetes.io)'],
     ['[a](#ports)', '[a](#ports)'],
-  ])('turns %s into %s', (text, wanted) => {
+  ])('withAbsoluteLinks turns %s into %s', (text, wanted) => {
     expect(withAbsoluteLinks(text, 'packages/sample')).toBe(wanted);
   });
 });

@@ -67,7 +67,7 @@ snapshots:
 describe('versions that a packed program pins', () => {
   const pins = pinsOf('apps/kubelet', readLockFile(LOCK));
 
-  it('a packed program pins its dependencies, those of the checkout packages that it needs, and theirs in turn', () => {
+  it('a packed program pins its dependencies, those of the checkout packages that it needs, and all indirect ones', () => {
     expect(pins).toEqual({
       '@kubernetes/client-node': '2.0.1',
       undici: '8.12.4',
@@ -107,7 +107,7 @@ describe('versions that a packed program pins', () => {
   );
 });
 
-describe('a program of this checkout', () => {
+describe('the start of the programs of this checkout', () => {
   const bins = publishedPackages().flatMap(({ directory, manifest }) =>
     Object.values(manifest.bin ?? {}).map((target) =>
       path.join(directory, target.replace('dist', 'src').replace(/js$/, 'ts')),
@@ -118,7 +118,7 @@ describe('a program of this checkout', () => {
     const text = fs.readFileSync(path.join(root, file), 'utf8');
     const imports = [...text.matchAll(/^import .*? from '([^']+)';$/gm)].map(([, from = '']) => from);
     expect(imports).toContain('@node-agent/async/node-version');
-    // A neighbouring file may import modules that every Node.js has.
+    // A module in the same directory may import modules that every Node.js has.
     const others = imports.filter((from) => from !== '@node-agent/async/node-version' && !from.startsWith('node:'));
     for (const other of others) {
       const own = fs.readFileSync(path.join(root, path.dirname(file), other), 'utf8');

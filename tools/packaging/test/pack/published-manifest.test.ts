@@ -8,7 +8,7 @@ const versions = new Map([
 const manifest = { name: '@node-agent/pleg', version: '0.1.0' };
 
 describe('publishedManifest', () => {
-  it('omits the fields that only the checkout uses', () => {
+  it('a published manifest omits the fields that only the checkout uses', () => {
     const inCheckout = {
       ...manifest,
       nx: { tags: ['layer:manager'] },
@@ -19,7 +19,7 @@ describe('publishedManifest', () => {
     expect(publishedManifest(inCheckout, versions)).toEqual({ ...manifest, keywords: ['pleg'] });
   });
 
-  it('omits the condition of the sources and keeps the order of the others', () => {
+  it('a published manifest omits the export condition of the sources and keeps the order of the others', () => {
     const conditions = {
       '@node-agent/source': './src/index.ts',
       types: './dist/index.d.ts',
@@ -37,21 +37,21 @@ describe('publishedManifest', () => {
     ['workspace:~', '~2.3.4'],
     ['workspace:*', '2.3.4'],
     ['^2.0.0', '^2.0.0'],
-  ])('converts %s to %s', (range, wanted) => {
+  ])('the dependency range %s is published as %s', (range, wanted) => {
     for (const group of ['dependencies', 'peerDependencies', 'optionalDependencies'] as const) {
       const published = publishedManifest({ ...manifest, [group]: { '@node-agent/telemetry': range } }, versions);
       expect(published[group]).toEqual({ '@node-agent/telemetry': wanted });
     }
   });
 
-  it('rejects a dependency on an unpublished package, naming package and field', () => {
+  it('publishedManifest rejects a dependency on an unpublished package, naming package and field', () => {
     const dependencies = { '@node-agent/tools-ports': 'workspace:^' };
     expect(() => publishedManifest({ ...manifest, dependencies }, versions)).toThrow(
       '@node-agent/pleg: dependencies.@node-agent/tools-ports: package is not published',
     );
   });
 
-  it('rejects a workspace range that could not be installed', () => {
+  it('publishedManifest rejects a workspace range that could not be installed', () => {
     const dependencies = { '@node-agent/async': 'workspace:../async' };
     expect(() => publishedManifest({ ...manifest, dependencies }, versions)).toThrow(
       'dependencies.@node-agent/async: must be workspace:^, workspace:~ or workspace:*',

@@ -40,20 +40,20 @@ test('an ar archive has one line per file, and each file begins at an even offse
   expect(() => ar([{ name: 'a-name-that-is-too-long', data: Buffer.alloc(0) }], 0)).toThrow('is too long');
 });
 
-test('equal content gives equal bytes, also at another time', async () => {
+test('equal content gives a Debian package of equal bytes, also at another time', async () => {
   const before = deb('1');
   await new Promise((resolve) => setTimeout(resolve, 1100));
   expect(deb('1').equals(before)).toBe(true);
   expect(deb('2').equals(before)).toBe(false);
 });
 
-test('a later commit is a newer version', () => {
+test('a later commit gives a newer version of the Debian package', () => {
   const at = (seconds: number): string => debianVersion({ commit: '0123456789ab', seconds, versionOf: () => '0.1.0' });
   expect(at(1_700_000_000)).toBe('0.1.0+git20231114221320.g0123456789ab');
   if (hasDpkg) execFileSync('dpkg', ['--compare-versions', at(1_700_000_001), 'gt', at(1_700_000_000)]);
 });
 
-describe.runIf(hasDpkg)('with dpkg', () => {
+describe.runIf(hasDpkg)('the Debian package with dpkg', () => {
   let file: string;
   let root: string;
 
@@ -89,7 +89,7 @@ describe.runIf(hasDpkg)('with dpkg', () => {
       .sort();
   }
 
-  test('dpkg-deb reads the control file, and the files have owner root and the given time', () => {
+  test('dpkg-deb reads the control file, and the packaged files have owner root and the given time', () => {
     expect(execFileSync('dpkg-deb', ['-f', file, 'Package', 'Provides', 'Conflicts'], { encoding: 'utf8' })).toBe(
       'Package: node-agent\nProvides: kubelet\nConflicts: kubelet\n',
     );
@@ -108,7 +108,7 @@ describe.runIf(hasDpkg)('with dpkg', () => {
   });
 
   test.runIf(isRoot)(
-    "installs, upgrades with the operator's configuration, removes and purges",
+    "dpkg installs, upgrades with the operator's configuration, removes and purges the package",
     () => {
       for (const each of ['info', 'updates']) fs.mkdirSync(path.join(root, 'var/lib/dpkg', each), { recursive: true });
       fs.writeFileSync(path.join(root, 'var/lib/dpkg/status'), '');
@@ -127,7 +127,7 @@ describe.runIf(hasDpkg)('with dpkg', () => {
       dpkg('-r', 'node-agent');
       expect(installed().filter((each) => !each.startsWith('etc/kubernetes'))).toEqual([
         'etc/default/kubelet',
-        // Debian keeps until the purge whether the service was enabled.
+        // Debian keeps the information whether the service was enabled until the package is purged.
         ENABLED,
       ]);
       expect(fs.existsSync(path.join(root, 'var/lib/kubelet'))).toBe(true);
@@ -141,7 +141,7 @@ describe.runIf(hasDpkg)('with dpkg', () => {
   );
 
   test.runIf(isRoot)(
-    "purge keeps the operator's manifests and certificates",
+    "dpkg --purge keeps the operator's manifests and certificates",
     () => {
       dpkg('-i', file);
       const kept = path.join(root, 'etc/kubernetes/manifests/web.yaml');

@@ -48,14 +48,14 @@ const SEGMENTS: readonly Segment[] = [
   { type: PT_NOTE, offset: 0x1a0, size: 24 },
 ];
 
-test('adds a note in a loaded segment behind the memory of all others, and keeps the old notes', () => {
+test('withNote adds a note in a loaded segment behind the memory of all others, and keeps the old notes', () => {
   const image = program(SEGMENTS);
   image.write('the old notes', 0x1a0);
   const made = withNote(image, { name: 'SOME_NOTE', content: Buffer.from('content') });
   const segments = segmentsOf(made);
   expect(segments.map(({ type }) => type)).toEqual([PT_INTERP, PT_LOAD, PT_LOAD, PT_LOAD, PT_NOTE]);
   const note = segments[4];
-  // Behind the end of the memory, 0x22000, at the next page of 64 KiB.
+  // The new segment is behind the end of the memory, 0x22000, at the next page of 64 KiB.
   expect(segments[3]).toEqual({ type: PT_LOAD, offset: 0x30000, size: note?.size, memory: note?.memory });
   expect(note?.offset).toBe(0x30000);
   const notes = made.subarray(0x30000);
@@ -66,7 +66,7 @@ test('adds a note in a loaded segment behind the memory of all others, and keeps
   expect(notes.toString('latin1', 48, 55)).toBe('content');
 });
 
-test('keeps the loaded bytes and drops the sections, which are not loaded', () => {
+test('withNote keeps the loaded bytes and drops the sections, which are not loaded', () => {
   const made = withNote(program(SEGMENTS), { name: 'N', content: Buffer.alloc(3) });
   expect(made.subarray(0x1000, 0x2000)).toEqual(program(SEGMENTS).subarray(0x1000, 0x2000));
   expect(made.readBigUInt64LE(40)).toBe(0n);
@@ -74,7 +74,7 @@ test('keeps the loaded bytes and drops the sections, which are not loaded', () =
   expect(made.subarray(0x2000, 0x30000).every((byte) => byte === 0)).toBe(true);
 });
 
-test('rejects programs whose header table cannot be changed like this', () => {
+test('withNote rejects programs whose header table cannot be moved', () => {
   const note = { name: 'N', content: Buffer.alloc(1) };
   expect(() => withNote(program(SEGMENTS, 3), note)).toThrow('must be a 64-bit ELF program with fixed addresses');
   expect(() => withNote(Buffer.alloc(100), note)).toThrow('must be a 64-bit ELF program');
@@ -84,7 +84,7 @@ test('rejects programs whose header table cannot be changed like this', () => {
   }
 });
 
-test('replaces a text that occurs exactly once', () => {
+test('replaceOnce replaces a text that occurs exactly once, and fails otherwise', () => {
   const image = Buffer.from('a fuse:0 b');
   replaceOnce(image, 'fuse:0', 'fuse:1');
   expect(image.toString()).toBe('a fuse:1 b');

@@ -27,7 +27,7 @@ function rootWith(files: Readonly<Record<string, string>>): string {
   return root;
 }
 
-describe('prerm', { timeout: TIMEOUT_MS }, () => {
+describe('prerm of the Debian package', { timeout: TIMEOUT_MS }, () => {
   /**
    * Runs `prerm` with its absolute paths moved below a directory, because with DPKG_ROOT it never ends pods.
    * @returns the arguments with which it called the kubelet, and what it wrote
@@ -54,7 +54,7 @@ describe('prerm', { timeout: TIMEOUT_MS }, () => {
     ['"no"', ' KEEP_PODS_ON_REMOVE="no"\n', END_PODS],
     ['yes, then no', "KEEP_PODS_ON_REMOVE=yes\nKEEP_PODS_ON_REMOVE='no'\n", END_PODS],
     ['a setting that is not valid shell', 'KUBELET_ARGS=--node-ip=10.0.0.1 --v=2\nKEEP_PODS_ON_REMOVE=no\n', END_PODS],
-  ])('removal ends the pods only if /etc/default/kubelet asks for it: %s', (_, settings, called) => {
+  ])('removal ends the pods only if /etc/default/kubelet sets KEEP_PODS_ON_REMOVE=no: %s', (_, settings, called) => {
     const result = prerm(settings, 'remove');
     expect(result).toMatchObject({ status: 0, called });
     expect(result.stderr).toMatch(called === undefined ? /^node-agent: the pods of this node keep running/ : /^$/);
@@ -67,24 +67,27 @@ describe('prerm', { timeout: TIMEOUT_MS }, () => {
     [
       'KUBELET_ARGS="--container-runtime-endpoint=unix:///a"\nKUBELET_ARGS=--container-runtime-endpoint=unix:///run/crio/crio.sock',
     ],
-  ])('ends the pods in the runtime that the flags name: %s', (settings) => {
+  ])('prerm ends the pods in the runtime that the flags name: %s', (settings) => {
     expect(prerm(`${settings}\nKEEP_PODS_ON_REMOVE=no\n`, 'remove').called).toBe(
       `${END_PODS} --container-runtime-endpoint=unix:///run/crio/crio.sock`,
     );
   });
 
-  test('does not run a command in /etc/default/kubelet', () => {
+  test('prerm does not run a command in /etc/default/kubelet', () => {
     const settings = 'KUBELET_ARGS="--container-runtime-endpoint=$(kubelet;exit)"\nKEEP_PODS_ON_REMOVE=no\nexit 7\n';
     const { status, called } = prerm(settings, 'remove');
     expect([status, called]).toEqual([0, `${END_PODS} --container-runtime-endpoint=$(kubelet;exit)`]);
   });
 
-  test.each([[['upgrade', '2']], [['remove', 'in-favour', 'kubelet']]])('keeps the pods with arguments %j', (args) => {
-    expect(prerm('KEEP_PODS_ON_REMOVE=no\n', ...args)).toMatchObject({ status: 0, called: undefined });
-  });
+  test.each([[['upgrade', '2']], [['remove', 'in-favour', 'kubelet']]])(
+    'prerm keeps the pods if its arguments are %j',
+    (args) => {
+      expect(prerm('KEEP_PODS_ON_REMOVE=no\n', ...args)).toMatchObject({ status: 0, called: undefined });
+    },
+  );
 });
 
-describe('postrm purge', { timeout: TIMEOUT_MS }, () => {
+describe('postrm purge of the Debian package', { timeout: TIMEOUT_MS }, () => {
   const POD = 'var/lib/kubelet/pods/a/volume';
 
   /** Runs `postrm purge` on a root directory, after commands in a mount namespace of its own. */
@@ -100,7 +103,7 @@ describe('postrm purge', { timeout: TIMEOUT_MS }, () => {
   }
   const has = (root: string, name: string): boolean => fs.existsSync(path.join(root, name));
 
-  test('keeps the data if another package provides /usr/bin/kubelet', () => {
+  test('postrm purge keeps the data if another package provides /usr/bin/kubelet', () => {
     const root = rootWith({ 'usr/bin/kubelet': '', [`${POD}/f`]: '', 'var/log/pods/a/0.log': '' });
     const { status, stderr } = purge(root);
     expect(status).toBe(0);
@@ -108,14 +111,14 @@ describe('postrm purge', { timeout: TIMEOUT_MS }, () => {
     expect([has(root, `${POD}/f`), has(root, 'var/log/pods/a/0.log')]).toEqual([true, true]);
   });
 
-  test.runIf(canMount)('removes the directory of the kubelet after it has unmounted the volumes', () => {
+  test.runIf(canMount)('postrm purge removes the directory of the kubelet after it has unmounted the volumes', () => {
     const root = rootWith({ 'data/f': '', [`${POD} 1\\2/f`]: '' });
     const { status, stderr } = purge(root, `mount --bind data '${POD} 1\\2'`);
     expect([status, stderr]).toEqual([0, '']);
     expect([has(root, 'data/f'), has(root, 'var/lib/kubelet')]).toEqual([true, false]);
   });
 
-  test.runIf(canMount)('keeps the data of a volume that cannot be unmounted', () => {
+  test.runIf(canMount)('postrm purge keeps the data of a volume that cannot be unmounted', () => {
     const root = rootWith({ 'data/f': '', [`${POD}/f`]: '', 'var/lib/kubelet/config': '' });
     // The working directory of the script keeps the volume busy.
     const { status, stderr } = purge(root, `mount --bind data ${POD}\ncd ${POD}`);
@@ -124,7 +127,7 @@ describe('postrm purge', { timeout: TIMEOUT_MS }, () => {
     expect([has(root, 'data/f'), has(root, 'var/lib/kubelet/config')]).toEqual([true, true]);
   });
 
-  test.runIf(canMount)('unmounts and removes the directory to which a link /var/lib/kubelet leads', () => {
+  test.runIf(canMount)('postrm purge unmounts and removes the directory to which a link /var/lib/kubelet leads', () => {
     const root = rootWith({ 'data/f': '', 'disk/kubelet/pods/v/f': '', 'disk/other': '', 'var/lib/dpkg/status': '' });
     fs.symlinkSync('../../disk/kubelet', path.join(root, 'var/lib/kubelet'));
     const { status, stderr } = purge(root, 'mount --bind data disk/kubelet/pods/v');
@@ -133,7 +136,7 @@ describe('postrm purge', { timeout: TIMEOUT_MS }, () => {
     expect(fs.readdirSync(path.join(root, 'var/lib'))).not.toContain('kubelet');
   });
 
-  test('keeps a directory outside the root directory to which a link /var/lib/kubelet leads', () => {
+  test('postrm purge keeps a directory outside the root directory to which a link /var/lib/kubelet leads', () => {
     const [root, outside] = [rootWith({ 'var/lib/dpkg/status': '' }), rootWith({ f: '' })];
     fs.symlinkSync(outside, path.join(root, 'var/lib/kubelet'));
     const { status, stderr } = purge(root);
@@ -142,34 +145,37 @@ describe('postrm purge', { timeout: TIMEOUT_MS }, () => {
     expect(has(outside, 'f')).toBe(true);
   });
 
-  test.runIf(canFilter)("removes the kubelet's iptables chains and keeps chains and rules of others", () => {
-    const root = rootWith({ 'var/lib/kubelet/f': '' });
-    const others = [
-      ...['iptables -t nat -N KUBE-SERVICES', 'iptables -N OWN', 'ip6tables -N OWN'],
-      ...['iptables -A INPUT -j OWN', 'iptables -A OUTPUT -d 10.0.0.1 -j OWN'],
-    ];
-    const own = [
-      ...['iptables -t mangle -N KUBE-IPTABLES-HINT', 'ip6tables -t mangle -N KUBE-IPTABLES-HINT'],
-      ...['mangle', 'nat', 'filter'].map((table) => `iptables -t ${table} -N KUBE-KUBELET-CANARY`),
-      ...['iptables -N KUBE-FIREWALL', 'iptables -A KUBE-FIREWALL -d 127.0.0.0/8 -j DROP'],
-      ...['iptables -I OUTPUT -j KUBE-FIREWALL', 'iptables -I INPUT -j KUBE-FIREWALL'],
-    ];
-    /** Returns the rules of a network namespace of its own after commands. */
-    const rulesAfter = (...commands: readonly string[]): string => {
-      const show = 'for each in iptables ip6tables; do for t in mangle nat filter; do $each -t $t -S; done; done';
-      const script = ['set -e', 'iptables -t nat -S >/dev/null', ...commands, show].join('\n');
-      const env = { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, DPKG_ROOT: '', SCRIPT: scriptBelow(root, 'postrm') };
-      const { status, stdout, stderr } = spawnSync('unshare', ['-n', 'sh', '-c', script], { encoding: 'utf8', env });
-      expect([status, stderr]).toEqual([0, '']);
-      return stdout;
-    };
-    const purged = rulesAfter(...others, ...own, 'sh -c "$SCRIPT" postrm purge');
-    expect(purged).toBe(rulesAfter(...others));
-    expect(purged).toContain('KUBE-SERVICES');
-    expect(has(root, 'var/lib/kubelet')).toBe(false);
-  });
+  test.runIf(canFilter)(
+    "postrm purge removes the kubelet's iptables chains and keeps chains and rules of others",
+    () => {
+      const root = rootWith({ 'var/lib/kubelet/f': '' });
+      const others = [
+        ...['iptables -t nat -N KUBE-SERVICES', 'iptables -N OWN', 'ip6tables -N OWN'],
+        ...['iptables -A INPUT -j OWN', 'iptables -A OUTPUT -d 10.0.0.1 -j OWN'],
+      ];
+      const own = [
+        ...['iptables -t mangle -N KUBE-IPTABLES-HINT', 'ip6tables -t mangle -N KUBE-IPTABLES-HINT'],
+        ...['mangle', 'nat', 'filter'].map((table) => `iptables -t ${table} -N KUBE-KUBELET-CANARY`),
+        ...['iptables -N KUBE-FIREWALL', 'iptables -A KUBE-FIREWALL -d 127.0.0.0/8 -j DROP'],
+        ...['iptables -I OUTPUT -j KUBE-FIREWALL', 'iptables -I INPUT -j KUBE-FIREWALL'],
+      ];
+      /** Returns the rules of a network namespace of its own after commands. */
+      const rulesAfter = (...commands: readonly string[]): string => {
+        const show = 'for each in iptables ip6tables; do for t in mangle nat filter; do $each -t $t -S; done; done';
+        const script = ['set -e', 'iptables -t nat -S >/dev/null', ...commands, show].join('\n');
+        const env = { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, DPKG_ROOT: '', SCRIPT: scriptBelow(root, 'postrm') };
+        const { status, stdout, stderr } = spawnSync('unshare', ['-n', 'sh', '-c', script], { encoding: 'utf8', env });
+        expect([status, stderr]).toEqual([0, '']);
+        return stdout;
+      };
+      const purged = rulesAfter(...others, ...own, 'sh -c "$SCRIPT" postrm purge');
+      expect(purged).toBe(rulesAfter(...others));
+      expect(purged).toContain('KUBE-SERVICES');
+      expect(has(root, 'var/lib/kubelet')).toBe(false);
+    },
+  );
 
-  test("removes the kubelet's file for logind and keeps other files beside it", () => {
+  test("postrm purge removes the kubelet's file for logind and keeps other files beside it", () => {
     const override = 'etc/systemd/logind.conf.d/99-kubelet.conf';
     const alone = rootWith({ [override]: '' });
     const besides = rootWith({ [override]: '', 'etc/systemd/logind.conf.d/own.conf': '' });

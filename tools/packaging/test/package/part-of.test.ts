@@ -19,6 +19,6 @@ test.each([
   ['./kubelet-linux-amd64', ['cluster'], 'kubelet-cluster'],
   ['kubelet', ['--config', 'cluster'], 'kubelet'],
   ['nodectl', ['cluster'], 'nodectl'],
-] as const)('%s %j runs %s', (calledAs, args, part) => {
+] as const)('the single file, called as %s with the arguments %j, runs %s', (calledAs, args, part) => {
   expect(partOf(calledAs, args)).toBe(part);
 });

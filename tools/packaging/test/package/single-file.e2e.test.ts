@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => fs.rmSync(directory, { recursive: true, force: true }));
 
 test(
-  'the same commit gives the same bytes',
+  'the same commit gives a single file of the same bytes',
   async () => {
     const [again] = await buildSingleFiles(source, [ownArchitecture()]);
     expect(sha256(again?.program)).toBe(sha256(fs.readFileSync(kubelet)));
@@ -43,17 +43,20 @@ test('kubelet --version names the commit, and V8 accepts the code cache', async 
   expect(stderr).toContain('kubelet: code cache used');
 });
 
-test.each(['bash', 'zsh', 'fish'] as const)('prints the completion script for %s', async (shell) => {
+test.each(['bash', 'zsh', 'fish'] as const)('kubelet completion prints the completion script for %s', async (shell) => {
   expect((await run(kubelet, ['completion', shell], { env })).stdout).toBe(completionScript(shell));
 });
 
-test.each(['nodectl', 'kubectl-why'])('%s is a link to the file', async (name) => {
-  const { stdout, stderr } = await run(path.join(directory, name), ['--version'], { env });
-  expect(stdout).toBe(`${source.versionOf(`packages/${name}`)}\n`);
-  expect(stderr).toContain(`${name}: code cache used`);
-});
+test.each(['nodectl', 'kubectl-why'])(
+  '%s is a link to the single file and runs the program of its name',
+  async (name) => {
+    const { stdout, stderr } = await run(path.join(directory, name), ['--version'], { env });
+    expect(stdout).toBe(`${source.versionOf(`packages/${name}`)}\n`);
+    expect(stderr).toContain(`${name}: code cache used`);
+  },
+);
 
-test('kubelet cluster is the cluster command', async () => {
+test('kubelet cluster runs the cluster command', async () => {
   const { stdout } = await run(kubelet, ['cluster', '--help'], { env });
   expect(stdout).toMatch(/^Usage: kubelet cluster \[up\]/);
 });
@@ -67,7 +70,7 @@ test.each([
     /auth provider unknown: the provider is unknown/,
   ],
   ['SOCKS proxy', { token: 't' }, { 'proxy-url': 'socks5://127.0.0.1:1' }, /ECONNREFUSED|refused|[Ss]ocks/],
-])('kubectl-why loads what it needs for: %s', async (_name, user, cluster, message) => {
+])('kubectl-why loads the libraries that it needs for: %s', async (_name, user, cluster, message) => {
   const file = path.join(directory, 'kubeconfig.json');
   fs.writeFileSync(
     file,
@@ -139,7 +142,7 @@ describe.runIf(reason === undefined)('the single-file kubelet with containerd, i
   }, TIMEOUT_MS);
 
   test(
-    'runs a pod whose manifest is read by the worker thread',
+    'the single-file kubelet runs a pod whose manifest is read by the worker thread',
     async () => {
       // More than 32 KiB are read by the worker thread.
       const metadata = { name: 'web', annotations: { large: 'x'.repeat(40_000) } };
@@ -156,7 +159,7 @@ describe.runIf(reason === undefined)('the single-file kubelet with containerd, i
   );
 
   test(
-    'removes a large volume, which only the helper process does',
+    'the single-file kubelet removes a large volume, which only the helper process does',
     async () => {
       fs.rmSync(path.join(directory, 'manifests/web.json'));
       const pods = path.join(directory, 'root/pods');
@@ -170,7 +173,7 @@ describe.runIf(reason === undefined)('the single-file kubelet with containerd, i
   );
 
   test(
-    'ends the pods of a stopped kubelet, as the removal of the package does',
+    'the part end-pods ends the pods of a stopped kubelet, as the removal of the package does',
     async () => {
       child?.kill('SIGTERM');
       if (child) await once(child, 'exit');
@@ -185,7 +188,7 @@ describe.runIf(reason === undefined)('the single-file kubelet with containerd, i
   );
 
   test(
-    'kubelet cluster up --detach starts the file again as the cluster command',
+    'kubelet cluster up --detach starts the single file again as the cluster command',
     async () => {
       const args = ['up', '--detach', '--run-dir', path.join(directory, 'cl'), '--binaries', '/nowhere'];
       const failed = await run(kubelet, ['cluster', ...args]).catch((error) => error);

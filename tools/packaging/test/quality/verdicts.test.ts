@@ -22,34 +22,34 @@ const tarball = (changed: object = {}, changedFiles: Readonly<Record<string, str
   tarballOf({ ...changedFiles, 'package.json': JSON.stringify({ ...manifest, ...changed }) });
 
 describe('publint', () => {
-  it('reports nothing for a valid package of ES modules', async () => {
+  it('publint reports nothing for a valid package of ES modules', async () => {
     expect(await publintFaults(tarball())).toEqual([]);
   });
 
-  it('reports an entry that is missing from the tarball', async () => {
+  it('publint reports an entry that is missing from the tarball', async () => {
     const exports = { '.': { types: './dist/index.d.ts', default: './dist/main.js' } };
     expect(await publintFaults(tarball({ exports }))).toEqual([expect.stringContaining('./dist/main.js')]);
   });
 
-  it('reports a types condition that comes after the conditions that match first', async () => {
+  it('publint reports a types condition that comes after the conditions that match first', async () => {
     const exports = { '.': { default: './dist/index.js', types: './dist/index.d.ts' } };
     expect((await publintFaults(tarball({ exports }))).join('\n')).toContain('types');
   });
 });
 
 describe('arethetypeswrong for packages of ES modules only', () => {
-  it('reports nothing if only require() fails', async () => {
+  it('arethetypeswrong reports nothing if only require() fails', async () => {
     expect(await attwFaults(tarball(), true)).toEqual([]);
   });
 
-  it('reports declarations with an import that cannot be resolved', async () => {
+  it('arethetypeswrong reports declarations with an import that cannot be resolved', async () => {
     const broken = { ...files, 'dist/index.d.ts': "export type { One } from './one.js';\n" };
     expect(await attwFaults(tarball({}, broken), true)).toContain(
       'attw: . (node16-esm): InternalResolutionError of ./one.js in /node_modules/sample/dist/index.d.ts',
     );
   });
 
-  it('reports a package that has exports but no types, and accepts a package with only a command', async () => {
+  it('arethetypeswrong reports a package that has exports but no types, and accepts a package with only a command', async () => {
     const { LICENSE, 'dist/index.js': program } = files;
     const untyped = { LICENSE, 'dist/index.js': program };
     const exports = { '.': './dist/index.js' };

@@ -9,7 +9,7 @@ afterEach(() => {
 });
 
 describe('readConstructors', () => {
-  it('finds the parameter objects of classes with inherited properties, and the ports among them', {
+  it('readConstructors finds the parameter objects of classes with inherited properties, and the ports among them', {
     timeout: 60_000,
   }, () => {
     const { root, packages } = sampleCheckout({
@@ -61,7 +61,7 @@ describe('readConstructors', () => {
     ]);
   });
 
-  it('finds the parameter objects of factory functions with their options, and ignores other functions', {
+  it('readConstructors finds the parameter objects of factory functions with their options, and ignores other functions', {
     timeout: 60_000,
   }, () => {
     const { root, packages } = sampleCheckout({

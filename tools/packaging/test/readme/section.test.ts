@@ -5,13 +5,13 @@ const manifest = { name: '@node-agent/pleg', version: '0.0.0', exports: { '.': {
 const given = { optional: false, type: 'string', doc: '' };
 
 describe('withSection', () => {
-  it('appends a section and changes nothing else', () => {
+  it('withSection appends a section and changes nothing else', () => {
     expect(withSection('# pleg\n\nText.\n', '## Installing')).toMatch(
       /^# pleg\n\nText\.\n\n<!-- .+ -->\n\n## Installing\n\n<!-- .+ -->\n$/,
     );
   });
 
-  it('replaces an existing section, and changes nothing when repeated', () => {
+  it('withSection replaces an existing section, and changes nothing when repeated', () => {
     const once = `${withSection('# pleg\n', '## One\n\ntext')}\n## Metrics\n`;
     const twice = withSection(once, '## Two');
     expect(twice).toContain('## Two');
@@ -21,7 +21,7 @@ describe('withSection', () => {
     expect(withSection(twice, '## Two')).toBe(twice);
   });
 
-  it('fails if the end of a section is missing', () => {
+  it('withSection fails if the end of a section is missing', () => {
     const readme = withSection('# pleg\n', '## One').replace(/<!-- End of.+\n/, '');
     expect(() => withSection(readme, '## Two')).toThrow('without');
   });
@@ -47,7 +47,7 @@ describe('sectionOf', () => {
     ]);
   });
 
-  it('mentions types only for packages that can be imported', () => {
+  it('the install section mentions types only for packages that can be imported', () => {
     expect(sectionOf(manifest, 'pleg')).toContain('TypeScript 5.9');
     expect(sectionOf({ ...manifest, exports: { './package.json': './package.json' } }, 'kubelet')).not.toContain(
       'TypeScript',

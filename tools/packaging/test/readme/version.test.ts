@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { withKubeletVersion } from '../../src/readme/version.ts';
 import { publishedPackages, root } from '../../src/workspace.ts';
 
-test('replaces each version of the kubelet that a README shows', () => {
+test('withKubeletVersion replaces each version of the kubelet that a README shows', () => {
   const shown = 'v1.36.3+node-agent.0.0.0\nkubeletVersion: "v1.36.3+node-agent.0.1.0-rc.1".\n';
   expect(withKubeletVersion(shown, '0.2.0')).toBe(
     'v1.36.3+node-agent.0.2.0\nkubeletVersion: "v1.36.3+node-agent.0.2.0".\n',
@@ -14,7 +14,7 @@ test('replaces each version of the kubelet that a README shows', () => {
   );
 });
 
-test('the READMEs show the version of the build', () => {
+test("the READMEs show the kubelet's version of the build", () => {
   const packages = publishedPackages();
   const { version } = packages.find(({ shortName }) => shortName === 'kubelet')?.manifest ?? {};
   for (const directory of ['.', ...packages.map((each) => each.directory)]) {

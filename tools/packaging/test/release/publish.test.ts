@@ -26,13 +26,13 @@ function registryWith(versions: Readonly<Record<string, readonly string[]>>, bre
 describe('publishMissing', () => {
   const all = [packed('async'), packed('host', 'async'), packed('pleg', 'host', 'async')];
 
-  it('publishes each package after its dependencies', async () => {
+  it('publishMissing publishes each package after its dependencies', async () => {
     const registry = registryWith({});
     expect(await publishMissing(all, registry)).toEqual(all.map(({ published }) => published.name));
     expect(registry.published).toEqual(['async.tgz', 'host.tgz', 'pleg.tgz']);
   });
 
-  it('publishes no package before its dependencies', async () => {
+  it('publishMissing publishes no package before its dependencies', async () => {
     const registry = registryWith({});
     await expect(publishMissing(all.toReversed(), registry)).rejects.toThrow(
       '@node-agent/pleg: depends on @node-agent/host, @node-agent/async, which must be published first',
@@ -40,7 +40,7 @@ describe('publishMissing', () => {
     expect(registry.published).toEqual([]);
   });
 
-  it('continues an interrupted release', async () => {
+  it('publishMissing continues an interrupted release', async () => {
     const broken = registryWith({}, 'host.tgz');
     await expect(publishMissing(all, broken)).rejects.toThrow('no space left');
     expect(broken.published).toEqual(['async.tgz']);
@@ -58,7 +58,7 @@ describe('givesProvenance', () => {
     [{ ACTIONS_ID_TOKEN_REQUEST_URL: 'https://token.example' }, false],
     [{ GITLAB_CI: 'true' }, false],
     [{ GITLAB_CI: 'true', SIGSTORE_ID_TOKEN: 'token' }, true],
-  ])('whether publishing uses provenance for %j: %s', (env, wanted) => {
+  ])('publishing in the environment %j uses provenance: %s', (env, wanted) => {
     expect(givesProvenance(env)).toBe(wanted);
   });
 });

@@ -29,7 +29,7 @@ export class ContainersView {
     if (pod === this.#shown && minute === this.#shownMinute) return;
     this.#shown = pod;
     this.#shownMinute = minute;
-    // A button of the list may have the focus, which must survive.
+    // A button of the list may have the focus. The focus moves to the new button when the list is replaced.
     const focused = this.#list.contains(document.activeElement)
       ? document.activeElement?.getAttribute('data-of')
       : null;

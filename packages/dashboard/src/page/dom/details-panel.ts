@@ -12,7 +12,7 @@ type Tab = (typeof TABS)[number];
 interface Details {
   /** The pod that the user chose. */
   readonly wanted: { readonly namespace: string; readonly name: string } | undefined;
-  /** Absent if the node does not have the pod. */
+  /** Row of the pod; absent if the node does not have the pod. */
   readonly pod: PodRow | undefined;
   readonly story: PodStory | undefined;
   readonly history: readonly UsageSample[];
@@ -83,7 +83,8 @@ export class DetailsPanel {
     if (wanted === undefined || history === undefined || nowMs === undefined) return;
     setText(this.#title, wanted.name);
     setText(byId('pod-namespace'), wanted.namespace);
-    // A pod that has gone keeps its last state on the panel, so that its end can be read.
+    // The last state of a pod that the node no longer has stays on the panel, so that the user can read how the pod
+    // ended.
     const shown = pod ?? this.#lastPod;
     this.#lastPod = shown;
     const isGone = pod === undefined && shown !== undefined;

@@ -16,7 +16,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Returns an element of the page by its id. @throws Error if the page does not have it */
+/** Returns an element of the page by its id. @throws Error if the page has no such element */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);
   if (found === null) throw new Error(`the page has no element ${id}`);
@@ -36,8 +36,8 @@ export function setAttribute(target: Element, name: string, value: string | unde
 }
 
 /**
- * Makes the children of an element those of a list, in order. Children that are already there stay: they keep the
- * focus, and are not laid out again.
+ * Replaces the children of an element by a list of elements, in order. Children that are already there stay: they keep
+ * the focus, and are not laid out again.
  */
 export function setChildren(parent: Element, children: readonly Element[]): void {
   const wanted = new Set<Element>(children);

@@ -15,18 +15,18 @@ export interface PlotData {
   readonly lines: readonly PlotLine[];
   readonly toMs: number;
   readonly spanMs: number;
-  /** Value at the top of the axis; absent if it follows the values. */
+  /** Value at the top of the axis. Default: the top follows the values. */
   readonly top?: number | undefined;
-  /** Smallest top of an axis that follows the values. */
+  /** Smallest value at the top of the axis if the top follows the values. */
   readonly leastTop: number;
   readonly format: (value: number | undefined) => string;
-  /** Addition to the current value: `of 4`. */
+  /** Text after the current value: `of 4`. */
   readonly of?: string;
-  /** Shown instead of a value if there is none. */
+  /** Text that is shown if there is no current value. */
   readonly none?: string;
 }
 
-/** A small plot with its title and current value. Its size never changes. */
+/** A small plot with its title and current value. The size of a plot never changes. */
 export class Plot {
   readonly figure: HTMLElement;
   readonly #title: string;

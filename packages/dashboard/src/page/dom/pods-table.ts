@@ -15,8 +15,8 @@ interface Row {
 }
 
 /**
- * The table of pods. Each pod keeps its row, and only changed cells are written. One row is in the tab order; the arrow
- * keys move among rows.
+ * The table of pods. Each pod keeps its row, and only changed cells are written. Only one row is in the tab order, and
+ * the arrow keys move the focus to other rows.
  */
 export class PodsTable {
   readonly #body: HTMLElement = byId('pod-rows');
@@ -39,7 +39,7 @@ export class PodsTable {
     const focusedIndex = this.#focusedIndex();
     const rows = pods.map((pod) => this.#rowOf(pod, selected, nowMs));
     setChildren(this.#body, rows);
-    // The focused pod has gone: the focus moves to the pod that took its place.
+    // If the focused pod has gone, the focus moves to the pod that took its place.
     if (focusedIndex !== undefined && !this.#body.contains(document.activeElement)) this.#focus(focusedIndex);
     this.#setTabStop();
     this.#empty.hidden = pods.length > 0;
@@ -141,7 +141,7 @@ export class PodsTable {
     return index < 0 ? undefined : index;
   }
 
-  /** Leaves exactly one row in the tab order: the one that had the focus last, else the first. */
+  /** Leaves exactly one row in the tab order: the row that had the focus last, otherwise the first. */
   #setTabStop(): void {
     const focused = this.#order[this.#focusedIndex() ?? -1]?.uid;
     this.#current = focused ?? this.#current;

@@ -7,7 +7,10 @@ export class StoryView {
   readonly #panel: HTMLElement = byId('panel-story');
   #shown = '';
 
-  /** Shows a timeline. @param story `undefined`: it is not known yet */
+  /**
+   * Shows a timeline.
+   * @param story `undefined` if the timeline is not known yet
+   */
   show(story: PodStory | undefined, nowMs: number): void {
     // Ages and the lengths of steps in progress change with time.
     const isMoving =
@@ -55,7 +58,7 @@ function parts({ causes, waits, next, steps, events, isKnown }: PodStory, nowMs:
 
 function timeline(steps: readonly StoryStep[], nowMs: number): HTMLElement {
   const tookMs = (step: StoryStep): number => (step.endedAtMs ?? nowMs) - step.startedAtMs;
-  // A wait that lasts for days must not make all other steps invisible.
+  // A wait that lasts for days must not make the bars of all other steps invisible.
   const longestMs = Math.max(1, ...steps.filter(({ endedAtMs }) => endedAtMs !== undefined).map(tookMs));
   return element('ol', { class: 'timeline' }, ...steps.map((step) => stepItem(step, tookMs(step), longestMs)));
 }
