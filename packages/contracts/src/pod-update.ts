@@ -6,7 +6,7 @@ import type { Pod, PodSource } from '@node-agent/pod-spec';
  * has no pods.
  * - `UPDATE`: spec, labels, annotations or deletion fields changed.
  * - `DELETE`: the pods changed and are deleted gracefully (`metadata.deletionTimestamp` is set).
- * - `REMOVE`: the pods are gone from this source.
+ * - `REMOVE`: this source no longer has the pods.
  * - `RECONCILE`: only the status changed in the source. The status that the kubelet has determined is kept.
  * - `SET`: all pods of all sources (only if the mode asks for snapshots).
  */

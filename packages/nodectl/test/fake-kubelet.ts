@@ -18,7 +18,7 @@ export interface Ran {
   readonly err: string;
 }
 
-/** A kubelet on a unix socket that answers by a table of paths, and runs commands by a function. */
+/** A fake kubelet on a unix socket. A table of paths has its responses, and a function runs its commands. */
 export class FakeKubelet {
   readonly answers: Map<string, Said | (() => Said)> = new Map();
   readonly asked: string[] = [];

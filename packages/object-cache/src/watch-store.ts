@@ -258,8 +258,7 @@ export class WatchStore<T extends ConfigObject> implements ObjectStore<T> {
   }
 
   /**
-   * Reports changes to `onChange`. The first list counts as a change only if a reader had to be answered before the
-   * list arrived.
+   * Reports changes to `onChange`. The first list counts as a change only if a read returned before the list arrived.
    */
   async #tellChanges(reflector: Reflector<T>, item: Item<T>): Promise<void> {
     const { onChange } = this.#options;

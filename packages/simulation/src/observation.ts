@@ -37,7 +37,7 @@ export type Happening =
   | { readonly kind: 'containerSignalled'; readonly life: Life }
   | { readonly kind: 'containerEnded'; readonly life: Life }
   | { readonly kind: 'call'; readonly call: PortCall }
-  /** A probe reached its container, which gave this answer. */
+  /** A probe reached its container. `probed` has the result. */
   | { readonly kind: 'probed'; readonly probed: Probed }
   /** A `postStart` hook reached its container. */
   | { readonly kind: 'hookBegan'; readonly hook: BegunHook }
@@ -108,7 +108,7 @@ export type Happening =
   | { readonly kind: 'podRefused'; readonly uid: string; readonly reason: string }
   /** logind announced a shutdown, or that no shutdown is in progress. */
   | { readonly kind: 'shutdownSaid'; readonly isShuttingDown: boolean }
-  /** The kubelet received this announcement, or the answer to its own query. */
+  /** The kubelet received this announcement, or the response to its own query. */
   | { readonly kind: 'shutdownHeard'; readonly isShuttingDown: boolean }
   /** The system bus that carries these announcements went down or came up. */
   | { readonly kind: 'bus'; readonly up: boolean }

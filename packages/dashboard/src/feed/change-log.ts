@@ -61,7 +61,7 @@ export class ChangeLog<Row extends { readonly uid: string }> {
       version: this.#version,
       isAll,
       changed: rows.filter((kept) => kept.version > version).map(({ row }) => row),
-      // A pod that came back under the same UID is not gone.
+      // A pod that was added again under the same UID does not count as removed.
       gone: this.#gone.filter((one) => one.version > version && !this.#rows.has(one.uid)).map(({ uid }) => uid),
     };
   }

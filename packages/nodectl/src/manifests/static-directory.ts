@@ -89,7 +89,7 @@ export class StaticDirectory {
     }
   }
 
-  /** Returns the content of a manifest; `undefined` if it is gone or not a regular file. */
+  /** Returns the content of a manifest; `undefined` if the file was removed or is not a regular file. */
   async #bytesOf(name: string): Promise<Uint8Array | undefined> {
     const path = join(this.#path, name);
     try {

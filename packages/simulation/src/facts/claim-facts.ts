@@ -5,8 +5,8 @@ import { type Action, durationMs } from '../scenario/actions.ts';
 export class ClaimFacts {
   readonly #prepared = new Set<string>();
   /**
-   * Claims for which the driver has answered a prepare call, with the time of the answer. An unprepare call removes its
-   * claim.
+   * Claims for which the driver has responded to a prepare call, with the time of the response. An unprepare call
+   * removes its claim.
    */
   readonly #answered = new Map<string, number>();
 
@@ -23,8 +23,8 @@ export class ClaimFacts {
   }
 
   /**
-   * Time at which the driver last answered a prepare call for the claim; `Infinity` if the driver has answered none
-   * since the claim was unprepared.
+   * Time at which the driver last responded to a prepare call for the claim; `Infinity` if there was no response since
+   * the claim was unprepared.
    */
   answeredAtMs(claim: string): number {
     return this.#answered.get(claim) ?? Number.POSITIVE_INFINITY;

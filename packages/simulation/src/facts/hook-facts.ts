@@ -94,8 +94,8 @@ export class HookFacts {
   }
 
   /**
-   * Makes the hooks whose commands the runtime executes, or has still to execute, fail at this time: the runtime has
-   * gone down.
+   * Records that hooks fail now because the runtime has gone down: those whose commands the runtime executes, or must
+   * still execute.
    */
   #cutOff(atMs: number): void {
     for (const life of this.#facts.lives.running) {

@@ -64,7 +64,7 @@ export const claimsGoFirst: Invariant = invariant('N11', ['apiRequest'], () => {
   };
 });
 
-/** N11: when all pods of a claim are gone, the claim is unprepared. */
+/** N11: in the final state, no claim is prepared that no wanted pod uses. */
 export const claimsAreGivenBack: Invariant = invariant(
   'N11',
   ['end'],

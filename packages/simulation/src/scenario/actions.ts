@@ -140,7 +140,8 @@ export type Action = { readonly atMs: number } & (
   /** The API server loses its store: a new, empty cluster. */
   | { readonly do: 'apiWipe' }
   /**
-   * Reads that a cache may answer return a state that is `behind` writes old. While this lasts, lists are not streamed.
+   * For `forMs`, reads that may be served from a cache return a state that is `behind` writes old. While this lasts,
+   * lists are not streamed.
    */
   | { readonly do: 'apiStale'; readonly behind: number; readonly forMs: number }
   /** A secret or config map is created or changed. */

@@ -15,8 +15,8 @@ export type ClaimPlan = 'own' | 'shared';
 export type DraFaultCall = 'prepare' | 'unprepare';
 
 /**
- * Fault of a call: `hang`: the driver does not answer until the fault ends; `error`: the call fails; `lost`: the call
- * takes effect, and its answer is lost.
+ * Fault of a call: `hang`: the driver does not respond until the fault ends; `error`: the call fails; `lost`: the call
+ * takes effect, and its response is lost.
  */
 export type DraFaultKind = 'hang' | 'error' | 'lost';
 

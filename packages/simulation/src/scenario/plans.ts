@@ -36,7 +36,7 @@ export interface PostStartPlan {
   readonly runs: readonly [HookRunPlan, ...HookRunPlan[]];
 }
 
-/** A container's answers to one of its probes. */
+/** Results of one of a container's probes, as a function of time. */
 export interface ProbePlan {
   readonly periodSeconds: number;
   /** Time after the start from which probes succeed. */
@@ -48,7 +48,7 @@ export interface ProbePlan {
   readonly everyNthFails?: number;
   /** If true, probes fail as soon as the container is requested to stop, because the container drains. */
   readonly drains?: boolean;
-  /** If true, the probe is never answered. */
+  /** If true, the container never responds to the probe. */
   readonly hangs?: boolean;
   /**
    * Time after the start from which probes fail, in the first `illRuns` runs. Default: probes do not fail after some

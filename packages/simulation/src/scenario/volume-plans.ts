@@ -37,10 +37,10 @@ export type CsiFaultCall = 'stage' | 'unstage' | 'publish' | 'unpublish' | 'expa
 
 /**
  * Fault of a driver's calls: `hang`: the call has no effect until the fault ends; `late`: the call takes effect, and
- * the driver does not answer until the fault ends; `final`: the call fails for good, without effect; `unsure`: the call
- * fails without effect, with a code after which the effect is unknown; `lost`: the call fails with such a code, but
- * takes effect; `diesBefore`, `diesAfter`: the driver's process dies in its next call, before or after the effect, and
- * starts again when the fault ends.
+ * the driver does not respond until the fault ends; `final`: the call fails for good, without effect; `unsure`: the
+ * call fails without effect, with a code after which the effect is unknown; `lost`: the call fails with such a code,
+ * but takes effect; `diesBefore`, `diesAfter`: the driver's process dies in its next call, before or after the effect,
+ * and starts again when the fault ends.
  */
 export type CsiFaultKind = 'hang' | 'late' | 'final' | 'unsure' | 'lost' | 'diesBefore' | 'diesAfter';
 

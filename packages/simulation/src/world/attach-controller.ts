@@ -4,7 +4,7 @@ import { NODE_NAME } from '../scenario/manifest.ts';
 import { attachmentObject, uniqueName } from '../scenario/volume-objects.ts';
 import type { CsiPlan, CsiVolumePlan } from '../scenario/volume-plans.ts';
 
-/** Interval at which the controller looks at the API. */
+/** Interval at which the controller reads nodes and pods from the API. */
 const LOOK_MS = 500;
 
 /** API user of the attach controller. */
@@ -57,7 +57,7 @@ export class AttachController {
     });
   }
 
-  /** Stops or continues to look at the API. */
+  /** Pauses the controller, or lets it continue. */
   setAway(away: boolean): void {
     this.#away = away;
   }

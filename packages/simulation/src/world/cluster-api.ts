@@ -100,7 +100,7 @@ export class ClusterApi {
 
   /**
    * @param plan drivers whose objects the cluster has
-   * @param tell called for each answered request of the kubelet
+   * @param tell called for each request of the kubelet that gets a response
    */
   constructor(
     clock: FakeClock,
@@ -287,8 +287,8 @@ export class ClusterApi {
   }
 
   /**
-   * Makes reads of the kubelet that a cache may answer return a state that is this number of writes old. The value 0
-   * ends the fault.
+   * Makes reads of the kubelet that may be served from a cache return a state that is this number of writes old. The
+   * value 0 ends the fault.
    */
   lag(behind: number): void {
     this.#behind = behind;

@@ -122,7 +122,7 @@ export class SimulatedDraDriver {
     await sleep(clock, WORK_MS);
     const fault = this.#faults.get(call);
     if (fault === 'hang') await this.#curing.promise;
-    // A call of a dead process neither takes effect nor answers.
+    // A call to a process that has died neither takes effect nor gets a response.
     if (deaths !== this.#deaths) await new Promise<never>(() => {});
     if (fault === 'error') return { error: 'the device is broken' };
     const device = this.#effect(call, name);

@@ -24,13 +24,13 @@ export interface LoginListener {
 
 /** A lock, with an additional method for the machine. */
 export interface MachineLock extends InhibitorLock {
-  /** Releases the lock because its process is gone. */
+  /** Releases the lock because the process that holds it has died. */
   drop(): void;
 }
 
 /** A session, with an additional method for the machine. */
 export interface MachineSession extends LogindSession {
-  /** Ends the session because its process is gone. */
+  /** Ends the session because the process that opened it has died. */
   forget(): void;
 }
 

@@ -39,7 +39,7 @@ export class PodsTable {
     const focusedIndex = this.#focusedIndex();
     const rows = pods.map((pod) => this.#rowOf(pod, selected, nowMs));
     setChildren(this.#body, rows);
-    // If the focused pod has gone, the focus moves to the pod that took its place.
+    // If the focused pod was removed, the focus moves to the pod that took its place.
     if (focusedIndex !== undefined && !this.#body.contains(document.activeElement)) this.#focus(focusedIndex);
     this.#setTabStop();
     this.#empty.hidden = pods.length > 0;
