@@ -26,7 +26,7 @@ type MatchField = (typeof MATCH_FIELDS)[number];
  *       output: [{ text: "ready\n" }]
  * ```
  *
- * The annotation of a pod takes precedence over the profile.
+ * The behaviour annotation of a pod takes precedence over the profile.
  * @param file named in errors
  * @throws TypeError that names the file and the field
  */

@@ -18,9 +18,9 @@ const REMOVED_SHARE = 0.25;
 
 /**
  * Text of a state file, as {@link encodePods} encodes it. An update encodes only the changed pods; the JSON of the
- * other pods is reused. A new pod is appended. The file's checksum is computed again only from the first changed pod
- * on. Removed pods stay in the text until they exceed a quarter of the pods. The Go kubelet can read such a file: it
- * accepts the pods in any order, and drops pods that no longer exist.
+ * other pods is reused. The JSON of a new pod is appended to the text. The file's checksum is computed again only from
+ * the first changed pod on. Removed pods stay in the text until they exceed a quarter of the pods. The Go kubelet can
+ * read such a file: it accepts the pods in any order, and drops pods that no longer exist.
  */
 export class PodsText {
   #entries: Entry[] = [];

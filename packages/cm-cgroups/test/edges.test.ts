@@ -191,7 +191,7 @@ describe('limits of pods and of the node', () => {
     expect(podResourceConfig(burstable('b'), { podPidsLimit: 0 })).not.toHaveProperty('pidsLimit');
   });
 
-  test('a pod-level limit applies if a container has none, for the resources that it names', () => {
+  test('the cgroup of a pod gets a pod-level CPU or memory limit although a container has none, and no limit of other resources', () => {
     const whole = (limits: Record<string, string>): Pod =>
       makePod('p', [container('c', { cpu: '1' })], { resources: { limits } });
     expect(podResourceConfig(whole({ cpu: '2' }))).toMatchObject({ cpuQuotaUs: 200_000, cpuPeriodUs: 100_000 });

@@ -74,8 +74,9 @@ function isTooYoung({ createdAtMs }: GcContainer, { minAgeMs }: ContainerGcPolic
 }
 
 /**
- * Returns all records of each container that has more than one dead record, newest first. Which of them is the newest
- * that ran decides what is removed. Running containers are omitted, because their records are kept anyway.
+ * Returns all records of each container that has more than one dead record, newest first. The caller must find out
+ * which of these records never ran, because the newest record that ran is kept and older ones are removed. Containers
+ * with a running record are omitted: that record is kept, and all others are removable.
  */
 export function contestedAttempts<C extends GcContainer>(containers: readonly C[]): readonly (readonly C[])[] {
   return attemptsByUnit(containers).filter(

@@ -147,7 +147,7 @@ describe('planContainerGc', () => {
     expect(plan(['a/x@1000'], {}, pods(['a']))).toEqual(['a/x@1000']);
   });
 
-  it('counts a young record that has run as the newest, so that older ones are removable', () => {
+  it('if a record below the minimum age has run, all older records of its container are removable', () => {
     expect(plan(['a/x@950', 'a/x@2', 'a/x@1'], { minAgeMs: 100, maxPerPodContainer: 0 })).toEqual(['a/x@1', 'a/x@2']);
   });
 

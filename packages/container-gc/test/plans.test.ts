@@ -117,7 +117,7 @@ describe('names of log directories and files', () => {
     ['/var/log/pods/default_web_1234/app/x.log', undefined],
     ['/var/lib/docker/containers/x/3.log', undefined],
     ['3.log', undefined],
-  ])('the log file %s has the key %s', (path, key) => {
+  ])('the log file %s belongs to container attempt %s', (path, key) => {
     expect(logKeyOfPath(path)).toBe(key);
   });
 });

@@ -24,8 +24,9 @@ export class BackgroundWork {
 
   /**
    * Starts work in a lane that has none in progress, and waits as {@link waitForNextCheck} does.
-   * @returns whether the work has finished. If the work has not finished, it continues in the background, and the next
-   * check of the node is due, because stats that were read before are out of date.
+   * @returns whether the work has finished. If not, the work continues in the background, and the caller must read new
+   * stats and check the node at once, because the stats from before the work are out of date. The next {@link
+   * waitForNextCheck} therefore does not wait.
    * @throws the error of the work
    */
   async run(lane: Lane, work: () => Promise<void>, signal: AbortSignal): Promise<boolean> {

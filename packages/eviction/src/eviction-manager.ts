@@ -78,13 +78,16 @@ export class EvictionManager {
   /** Ends the wait for the next check of the node when the disk layout becomes known. */
   #onLayoutKnown: (() => void) | undefined;
   /**
-   * Lanes in which work was in progress when this round began, or is in progress now. The stats of the round may be
-   * older than the end of that work.
+   * Lanes in which work was in progress when this round began, or is in progress now. The stats of the round may have
+   * been read before the work in these lanes ended.
    */
   #busy: ReadonlySet<Lane> = new Set();
   /** Whether a threshold may need a response, but the stats were not fresh enough to act on. */
   #needsNewerStats = false;
-  /** Maximum delay of the next check of the node, while pods that exceed their storage limits are awaited. */
+  /**
+   * Maximum delay of the next check of the node. Finite only while the manager waits until pods that exceed their
+   * storage limits are gone, and a threshold of the lane `node` needs a response.
+   */
   #maxDelayMs = Number.POSITIVE_INFINITY;
   /** Error of the last round; `undefined` if the round succeeded. */
   #failure: string | undefined;

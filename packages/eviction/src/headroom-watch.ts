@@ -146,7 +146,7 @@ export class HeadroomWatch {
         this.#failed.add(gauge);
         this.#logger.warn(
           { err, signal: gauge.signal },
-          'Failed to read a gauge, checking its signal once per round until the gauge can be read again',
+          'Failed to read an eviction signal between rounds, checking it only once per round until it can be read',
         );
       }
       return undefined;

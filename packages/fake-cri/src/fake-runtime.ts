@@ -194,7 +194,7 @@ export class FakeRuntime extends DispatchedService {
     return this.#dispatcher.down;
   }
 
-  /** Whether interrupted starts have left tasks behind. See {@link FakeRuntimeOptions.leaksBrokenStart}. */
+  /** Whether aborted StartContainer calls have left tasks behind. See {@link FakeRuntimeOptions.leaksBrokenStart}. */
   get hasLeakedTasks(): boolean {
     return [...this.#state.containers.values()].some(({ taskLeaked }) => taskLeaked);
   }

@@ -31,24 +31,27 @@ function du(path: string): { bytes: number; inodes: number } {
 }
 
 describe.runIf(onLinux)('usage of nodeFileSystem', { timeout: 60_000 }, () => {
-  it.each([3, 700])('W5: usage equals the output of du(1) for %i names of each kind', async (count) => {
-    for (let n = 0; n < count; n++) writeFileSync(at(`file-${n}`), 'x'.repeat(n));
-    await fs.mkdir(at('d/e/f'));
-    await writeFile(at('d/e/f/deep'), 'x'.repeat(100_000));
-    await writeFile(at('sparse'), '');
-    await truncate(at('sparse'), 1 << 30);
-    await link(at('file-1'), at('d/same'));
-    await fs.writeFile(at('d/\udcff\udcfe'), 'odd');
-    await fs.mkdir(at('d/\udc80'));
-    await fs.symlink('/', at('link'));
-    await fs.symlink('..', at('d/loop'));
-    execFileSync('mkfifo', [at('fifo')]);
-    const { bytes, inodes, complete, fileSystem } = await fs.usage(root);
-    expect({ bytes, inodes, complete }).toEqual({ ...du(root), complete: true });
-    expect(fileSystem.totalBytes).toBeGreaterThan(fileSystem.availableBytes - 1);
-    expect(await codeOf(fs.usage(at('none')))).toBe('ENOENT');
-    expect(await codeOf(fs.usage(at('sparse')))).toBe('ENOTDIR');
-  });
+  it.each([3, 700])(
+    'W5: usage equals the output of du(1) for a tree with %i files, a sparse file, hard and symbolic links and a FIFO',
+    async (count) => {
+      for (let n = 0; n < count; n++) writeFileSync(at(`file-${n}`), 'x'.repeat(n));
+      await fs.mkdir(at('d/e/f'));
+      await writeFile(at('d/e/f/deep'), 'x'.repeat(100_000));
+      await writeFile(at('sparse'), '');
+      await truncate(at('sparse'), 1 << 30);
+      await link(at('file-1'), at('d/same'));
+      await fs.writeFile(at('d/\udcff\udcfe'), 'odd');
+      await fs.mkdir(at('d/\udc80'));
+      await fs.symlink('/', at('link'));
+      await fs.symlink('..', at('d/loop'));
+      execFileSync('mkfifo', [at('fifo')]);
+      const { bytes, inodes, complete, fileSystem } = await fs.usage(root);
+      expect({ bytes, inodes, complete }).toEqual({ ...du(root), complete: true });
+      expect(fileSystem.totalBytes).toBeGreaterThan(fileSystem.availableBytes - 1);
+      expect(await codeOf(fs.usage(at('none')))).toBe('ENOENT');
+      expect(await codeOf(fs.usage(at('sparse')))).toBe('ENOTDIR');
+    },
+  );
 
   it('usage is marked incomplete if there are too many names or too little time', async () => {
     for (let n = 0; n < 600; n++) writeFileSync(at(`${n}`), '');

@@ -51,7 +51,7 @@ describe('conversion of a pod that runs or was stopped', () => {
     [[], ['10.0.0.1'], ['10.0.0.1']],
     [['10.0.0.2'], ['10.0.0.1'], ['10.0.0.2']],
     [[], [], []],
-  ])('a stopped pod with the IPs %j keeps the IPs %j from before the stop: %j', (ips, before, expected) => {
+  ])('a pod that has the IPs %j after its stop, and had %j before, is reported with %j', (ips, before, expected) => {
     const stopped = emptyStatus(makePod('a'), { ips, containers: all });
     const told = withDataFromBeforeStopping(stopped, emptyStatus(makePod('a'), { ips: before }));
     expect(told).toEqual({ ...stopped, ips: expected });

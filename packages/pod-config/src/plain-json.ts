@@ -30,7 +30,7 @@ export function toPlainJson(value: unknown, limits: JsonLimits): JsonValue {
   const enclosing = new Set<object>();
   let values = 0;
   const copy = (current: unknown, path: JsonPath): JsonValue => {
-    if (++values > limits.maxValues) throw new NotJsonError(`unfolds to more than ${limits.maxValues} values`, path);
+    if (++values > limits.maxValues) throw new NotJsonError(`expands to more than ${limits.maxValues} values`, path);
     if (current === null || typeof current === 'boolean' || typeof current === 'string') return current;
     if (typeof current === 'number') {
       if (Number.isFinite(current)) return current;

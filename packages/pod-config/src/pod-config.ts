@@ -302,7 +302,10 @@ interface SourceState {
   refused: ReadonlySet<string>;
   /** Newest list of the source; by full name once the source has delivered changes. */
   latest: readonly Pod[] | Map<string, Pod>;
-  /** The part of `latest` that has not been compared yet. */
+  /**
+   * The part of `latest` that has not been compared with `pods` yet, by full name; the value is `undefined` if the
+   * source no longer has the pod.
+   */
   pending: 'all' | Map<string, Pod | undefined> | undefined;
   seen: boolean;
   /** Problems reported for the list last compared; they are not reported again. */

@@ -109,7 +109,7 @@ export class YamlConversion {
 
   #count(path: JsonPath): void {
     const { maxValues } = this.#limits;
-    if (++this.#values > maxValues) throw new NotJsonError(`unfolds to more than ${maxValues} values`, path);
+    if (++this.#values > maxValues) throw new NotJsonError(`expands to more than ${maxValues} values`, path);
   }
 
   #name(key: unknown, path: JsonPath): string {

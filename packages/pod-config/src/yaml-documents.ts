@@ -42,7 +42,7 @@ export interface YamlStream {
   readonly warnings: readonly YamlProblem[];
 }
 
-/** No real pod comes near these limits; a text that unfolds to more is an attack or a mistake. */
+/** No real pod comes near these limits; a text that expands to more is an attack or a mistake. */
 const LIMITS = { maxValues: 200_000, maxDepth: 100 };
 /**
  * Integers that Go's YAML library accepts but YAML 1.1 does not: those with other letters for the base (`0o17`, `0X1F`,

@@ -116,13 +116,13 @@ describe('readYaml', () => {
           .fill(`*a${i - 1}`)
           .join(', ')}]`,
       );
-    expect(problemsOf(lines.join('\n'))[0]).toContain('unfolds to more than 200000 values');
+    expect(problemsOf(lines.join('\n'))[0]).toContain('expands to more than 200000 values');
   });
 
   it('W6: refuses YAML merge keys that expand to too many values, even if each anchor is used only once', () => {
     const base = `a0: &a0 {${Array.from({ length: 3000 }, (_, index) => `k${index}: v`).join(', ')}}`;
     const lines = Array.from({ length: 90 }, (_, index) => `a${index + 1}: &a${index + 1} {<<: *a${index}}`);
-    expect(problemsOf([base, ...lines].join('\n'))[0]).toContain('unfolds to more than 200000 values');
+    expect(problemsOf([base, ...lines].join('\n'))[0]).toContain('expands to more than 200000 values');
   });
 
   it('W6: reads each YAML anchor a bounded number of times, even if each is used only once', () => {
@@ -150,7 +150,7 @@ describe('readYaml', () => {
   it('refuses YAML that expands to too many values, even if no alias is used often', () => {
     const big = `a: &a [${Array(30_000).fill('1').join(',')}]\n`;
     expect(problemsOf(`${big}b: [${Array(9).fill('*a').join(',')}]`)[0]).toContain(
-      'unfolds to more than 200000 values',
+      'expands to more than 200000 values',
     );
   });
 

@@ -374,7 +374,7 @@ describe('retries of steps', () => {
     expect(clock.pendingTimers).toBe(1);
   });
 
-  it('P7: a failed step is retried once immediately if its retry time has passed, and then after the back-off', async () => {
+  it('P7: a step whose requested retry time passed while it ran is retried immediately once, and then after the back-off', async () => {
     syncer.script = ({ atMs }) => ({ durationMs: 1, fail: Object.assign(new Error('x'), { retryAtMs: atMs + 1 }) });
     workers.updatePod({ updateType: 'create', pod: pod() });
     await clock.advance(9_000);

@@ -130,7 +130,7 @@ export interface PodRuntimeComponents {
    * not exist. If absent, all pods use the default handler.
    */
   readonly runtimeHandler?: (pod: Pod, signal: AbortSignal) => Promise<string>;
-  /** User namespace IDs of pods with `hostUsers: false`. If absent, such pods are rejected. */
+  /** User namespace IDs of pods with `hostUsers: false`. If absent, pods with `hostUsers: false` are rejected. */
   readonly userNamespaces?: PodUserNamespaces;
   /** Called when a sandbox and its network are ready. */
   readonly onSandboxReady?: (pod: Pod) => void;

@@ -58,7 +58,7 @@ export interface StatusWriterOptions {
   readonly concurrency?: number;
   /** Delay after the first failed write of a pod, in milliseconds; doubles with each further failure. Default: 200. */
   readonly initialBackOffMs?: number;
-  /** Maximum delay, in milliseconds. Default: 5,000. */
+  /** Maximum delay after failed writes of a pod, in milliseconds. Default: 5,000. */
   readonly maxBackOffMs?: number;
   /**
    * Interval at which the writer checks whether this node has released a pod that is being deleted, in milliseconds.

@@ -132,9 +132,9 @@ function restartFigures({ restarts }: Measured): readonly Figure[] {
     return { name, unit: 'ms', bare: own, kubelet: kubelets, ratio: kubelets / own };
   };
   const createAndStartMs = median(bare.map((restart) => restart.createAndStartMs));
-  const died = figure('end of a container to restart', ({ endToStartMs }) => endToStartMs);
+  const died = figure('from the end of a container to its restart', ({ endToStartMs }) => endToStartMs);
   return [
-    figure('kill of a container to restart', ({ killToStartMs }) => killToStartMs),
+    figure('from the kill of a container to its restart', ({ killToStartMs }) => killToStartMs),
     { ...died, target: { of: 'kubelet', atMost: createAndStartMs + TARGETS.restartMs } },
   ];
 }

@@ -42,7 +42,7 @@ describe('figures', () => {
       },
     });
     const meets = (ms: number) => {
-      const found = figure(restarts(ms), 'end of a container to restart');
+      const found = figure(restarts(ms), 'from the end of a container to its restart');
       return found && meetsTarget(found);
     };
     expect([meets(180), meets(181)]).toEqual([true, false]);

@@ -241,7 +241,10 @@ export const volumes = {
   CephFSVolumeSource: whole('cephfs', 'monitors path readOnly secretFile secretRef user', removed),
   CinderVolumeSource: [
     migrated('fsType readOnly volumeID'),
-    others('secretRef', 'the CSI driver, which has secrets of its own: upstream translates a volume without it'),
+    others(
+      'secretRef',
+      'the CSI driver, which has its own secrets: upstream omits this field when it translates the volume to CSI',
+    ),
   ],
   FCVolumeSource: [
     works('fsType lun readOnly targetWWNs', fc, [
@@ -298,6 +301,6 @@ export const volumes = {
   StorageOSVolumeSource: whole('storageos', 'fsType readOnly secretRef volumeName volumeNamespace', removed),
   VsphereVirtualDiskVolumeSource: [
     migrated('fsType storagePolicyName volumePath'),
-    others('storagePolicyID', 'the CSI driver: upstream translates a volume without it'),
+    others('storagePolicyID', 'the CSI driver: upstream omits this field when it translates the volume to CSI'),
   ],
 };

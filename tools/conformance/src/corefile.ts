@@ -7,8 +7,8 @@ export interface DnsPlaces {
 }
 
 /**
- * Returns CoreDNS's configuration. The configuration follows `cluster/addons/dns/coredns` of the release, but refuses
- * names outside the cluster instead of forwarding them.
+ * Returns CoreDNS's configuration. The configuration follows `cluster/addons/dns/coredns` of the Kubernetes release,
+ * but refuses names outside the cluster instead of forwarding them.
  */
 export function corefile({ address, kubeconfig, ready }: DnsPlaces): string {
   return [

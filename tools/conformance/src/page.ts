@@ -33,7 +33,7 @@ export function page(facts: PageFacts, runs: Runs, summary: Summary, detailed: b
     `Specs of Kubernetes ${facts.kubernetes}, run on ${facts.date} at commit ${facts.commit}.`,
     '',
     `- specs: of ${facts.suite}.test, ${selectionText(facts)}`,
-    `- ${facts.processes} at a time, containerd ${facts.containerd}, ${facts.machine}`,
+    `- ${facts.processes} ${facts.processes === 1 ? 'spec' : 'specs'} at a time, containerd ${facts.containerd}, ${facts.machine}`,
     ...featureLines(facts),
     ...closingLines(summary),
     '',
@@ -105,7 +105,7 @@ function impossibleLines({ has }: PageFacts, { ours }: Runs, compared: Summary['
   ];
 }
 
-/** Context for the lines of one run. */
+/** What the report's lines about one run need besides this run. */
 interface Beside {
   readonly facts: PageFacts;
   readonly compared: Summary['compared'];

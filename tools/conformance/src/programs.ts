@@ -23,7 +23,7 @@ type TargetName =
   | 'nonewprivs'
   | 'sampledeviceplugin';
 
-/** Programs of the release that the suites need in addition to the control plane. */
+/** Programs of the Kubernetes release that the suites need in addition to the control plane. */
 const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
   'e2e.test': { package: 'k8s.io/kubernetes/test/e2e', test: true },
   'e2e_node.test': { package: 'k8s.io/kubernetes/test/e2e_node', test: true },
@@ -34,11 +34,11 @@ const TARGETS: Readonly<Record<TargetName, Omit<BuildTarget, 'name'>>> = {
   sampledeviceplugin: { package: 'k8s.io/kubernetes/test/images/sample-device-plugin' },
 };
 
-/** Programs that the release publishes as binaries; they are downloaded instead of built. */
+/** Programs that the Kubernetes release publishes as binaries; they are downloaded instead of built. */
 const PUBLISHED = ['e2e.test', 'e2e_node.test', 'ginkgo', 'kube-proxy'] as const satisfies readonly (PublishedName &
   TargetName)[];
 
-/** Paths of all required programs, and of the release's sources. */
+/** Paths of all required programs, and of the Kubernetes release's sources. */
 export type Programs = Readonly<Record<TargetName | 'busybox' | 'coredns' | 'pause' | 'sources', string>>;
 
 /**

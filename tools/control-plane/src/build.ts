@@ -7,7 +7,7 @@ import { ETCD_VERSION, KUBERNETES_VERSION, stagingVersion } from './versions.ts'
 const KUBERNETES = 'k8s.io/kubernetes';
 const ETCD = 'go.etcd.io/etcd/server/v3';
 
-/** Program of the release, or of a module that it requires. */
+/** Program of the Kubernetes release, or of a module that the release requires. */
 export interface BuildTarget {
   /** File name of the program. */
   readonly name: string;
@@ -17,8 +17,8 @@ export interface BuildTarget {
 }
 
 /**
- * Builds programs of the release from its Go module together. The build takes 4 to 10 minutes on two cores; later
- * builds use Go's cache.
+ * Builds programs of the Kubernetes release from its Go module together. The build takes 4 to 10 minutes on two
+ * cores; later builds use Go's cache.
  * @throws Error if Go is missing or the build fails
  */
 export async function buildPrograms(
@@ -35,7 +35,8 @@ export async function buildPrograms(
 }
 
 /**
- * Builds packages of the release and of modules that it requires into a directory, like {@link buildPrograms}.
+ * Builds packages of the Kubernetes release and of modules that it requires into a directory, like {@link
+ * buildPrograms}.
  * @throws Error if Go is missing or the build fails
  */
 export async function buildTargets(

@@ -338,7 +338,7 @@ export class ControlPlane {
     const end = performance.now() + startTimeoutMs;
     while (!(await holds())) {
       if (watched?.hasEnded || performance.now() > end) {
-        const how = watched?.hasEnded ? 'process exited' : `not within ${startTimeoutMs} ms`;
+        const how = watched?.hasEnded ? 'process exited' : `timed out after ${startTimeoutMs} ms`;
         throw new Error(`wait for ${what}: ${how}\n${(await watched?.logTail()) ?? ''}`);
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));

@@ -39,7 +39,8 @@ interface Download {
 }
 
 /**
- * Downloads programs of the release and checks their checksums. @throws Error if a download fails or a checksum differs
+ * Downloads programs of the Kubernetes release and checks their checksums.
+ * @throws Error if a download fails or a checksum differs
  */
 export async function downloadPrograms(
   names: readonly PublishedName[],

@@ -8,7 +8,7 @@ import { goEnvironment, goMod, releaseModule } from './build.ts';
 import { run } from './run.ts';
 import { KUBERNETES_VERSION } from './versions.ts';
 
-/** A Go program of this repository that imports packages of the release. */
+/** A Go program of this repository that imports packages of the Kubernetes release (`KUBERNETES_VERSION`). */
 export interface OwnGoProgram {
   readonly name: string;
   /** Directory of the program's Go files, without a `go.mod`. */

@@ -7,7 +7,7 @@ export const KUBERNETES_VERSION = '1.36.3';
  */
 export const ETCD_VERSION = '3.6.8';
 
-/** Returns the version of the release's staging modules, which has another major version. */
+/** Returns the version of the Kubernetes release's staging modules, which has another major version. */
 export function stagingVersion(kubernetes: string): string {
   return kubernetes.replace(/^1\./, '0.');
 }

@@ -9,7 +9,7 @@ import { type Explained, type PackageScore, scoreOf, scorePage } from './score.t
 const HELP = `Usage: npm run mutation -- [options] [package ...]
 Changes each pure rule of the packages (default: all) at one place after another, and reports changes that no test detects.
   --file TEXT     only files whose path contains the text
-  --without EXPR  skip test files whose path matches; changes that only they detect count as left
+  --without EXPR  skip test files whose path matches; changes that only these files detect count as undetected
   --json          print undetected changes as entries of explained.json without reasons
   --write         write the scores to docs/reports/mutation.md
   --help

@@ -72,7 +72,7 @@ export function scorePage(scores: readonly PackageScore[], before = ''): string 
     'are changed at one place after another: another operator, a condition that is always true or false, a neighbouring value, an omitted',
     'call. The tests of the package that execute the place run, and one of them must fail. Explained changes are listed in',
     '`tools/mutation/explained.json` with the reason why no test can or needs to detect them. Test files that would take hours are skipped',
-    '(`--without`): changes that only they detect count as left. Packages that are missing here have not been measured.',
+    '(`--without`): changes that only these files detect count as undetected (`left`). Packages that are missing here have not been measured.',
     '',
     '| package | mutants | killed | explained | left | score |',
     '| --- | ---: | ---: | ---: | ---: | ---: |',

@@ -13,7 +13,7 @@ export async function withinTurns(work: () => unknown, most: number): Promise<nu
   let timer: ReturnType<typeof setInterval> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
-      if (++turns > most) reject(new Error('the test exceeds the limit of turns'));
+      if (++turns > most) reject(new Error('the test exceeds the limit of event loop turns'));
     }, TURN_MS);
   });
   try {

@@ -7,7 +7,7 @@ test('synchronous work takes no turns of the event loop', async () => {
 
 test('rejects endless work after the last turn', async () => {
   const never = (): Promise<void> => new Promise(() => {});
-  await expect(withinTurns(never, 1)).rejects.toThrow('exceeds the limit of turns');
+  await expect(withinTurns(never, 1)).rejects.toThrow('exceeds the limit of event loop turns');
   const some = new Promise((resolve) => setTimeout(resolve, 50));
   expect(await withinTurns(() => some, 100)).toBeGreaterThan(0);
 });

@@ -306,7 +306,7 @@ describe('kubelet on cgroup v2 with systemd', TIMEOUT, () => {
         .sort(),
       ['here-kubepods-besteffort.slice', 'here-kubepods-burstable.slice', 'here-kubepods.slice', 'here.slice'],
     );
-    say('nothing is left behind');
+    say('no cgroup or systemd unit of a removed pod is left');
   });
 });
 

@@ -20,7 +20,7 @@ export interface CollectionObject {
 }
 
 /**
- * Returns CoreDNS's configuration, which follows `cluster/addons/dns/coredns` of the release.
+ * Returns CoreDNS's configuration, which follows `cluster/addons/dns/coredns` of the Kubernetes release.
  * @param nameServers name servers for other names; without any, other names are refused
  */
 export function corefile(nameServers: readonly string[]): string {

@@ -73,7 +73,7 @@ export async function untilReady(
   for (const [what, holds] of stages) {
     while (!(await holds())) {
       signal.throwIfAborted();
-      if (performance.now() > until) throw new Error(`wait for ${what}: not within ${READY_MS / 1000} s`);
+      if (performance.now() > until) throw new Error(`wait for ${what}: timed out after ${READY_MS / 1000} s`);
       await sleep(POLL_MS, undefined, { signal });
     }
     say(what);

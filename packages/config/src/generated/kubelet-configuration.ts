@@ -114,7 +114,7 @@ export interface MemorySwapConfiguration {
   readonly swapBehavior: SwapBehavior;
 }
 
-/** Shutdown grace period of pods with at least a priority. */
+/** Shutdown grace period of pods whose priority is at least that of the entry. */
 export interface ShutdownGracePeriodByPodPriority {
   /** Lowest priority of the entry. Default: 0. */
   readonly priority: number;
@@ -519,7 +519,7 @@ export interface MemorySwapConfigurationV1beta1 {
   readonly swapBehavior?: SwapBehavior;
 }
 
-/** Shutdown grace period of pods with at least a priority. */
+/** Shutdown grace period of pods whose priority is at least that of the entry. */
 export interface ShutdownGracePeriodByPodPriorityV1beta1 {
   /** Lowest priority of the entry. Default: 0. */
   readonly priority?: number;

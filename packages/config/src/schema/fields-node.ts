@@ -169,20 +169,24 @@ export const shutdownFields: readonly Field[] = [
     name: 'shutdownGracePeriodByPodPriority',
     default: [],
     type: list(
-      object('ShutdownGracePeriodByPodPriority', 'Shutdown grace period of pods with at least a priority.', [
-        field({
-          name: 'priority',
-          type: INT32,
-          default: 0,
-          doc: 'Lowest priority of the entry.',
-        }),
-        field({
-          name: 'shutdownGracePeriodSeconds',
-          type: { kind: 'integer', bits: 64 },
-          default: 0,
-          doc: 'Grace period in seconds.',
-        }),
-      ]),
+      object(
+        'ShutdownGracePeriodByPodPriority',
+        'Shutdown grace period of pods whose priority is at least that of the entry.',
+        [
+          field({
+            name: 'priority',
+            type: INT32,
+            default: 0,
+            doc: 'Lowest priority of the entry.',
+          }),
+          field({
+            name: 'shutdownGracePeriodSeconds',
+            type: { kind: 'integer', bits: 64 },
+            default: 0,
+            doc: 'Grace period in seconds.',
+          }),
+        ],
+      ),
     ),
     doc: 'Shutdown grace periods by pod priority. Replaces shutdownGracePeriod. Needs the feature gate GracefulNodeShutdownBasedOnPodPriority.',
   }),

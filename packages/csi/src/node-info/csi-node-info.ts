@@ -124,7 +124,10 @@ export class CsiNodeInfo {
     await this.#retried((ending) => this.#writer.addToCsiNode(name, info, ending), signal);
   }
 
-  /** Writes everything again, because the Node or the API server's data may have been deleted. */
+  /**
+   * Writes the CSINode, and the data of all drivers in the Node, again, because the Node or the API server's data may
+   * have been deleted.
+   */
   writeAnew(): void {
     for (const key of [INITIALISATION, ...this.#wanted.keys()]) this.#schedule.now(key);
   }

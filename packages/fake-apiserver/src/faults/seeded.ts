@@ -12,7 +12,7 @@ export interface FaultRates {
   readonly verbs?: readonly Verb[];
   /** The kinds of faults to inject. Default: all but `refuse`, `truncate` and `stale`. */
   readonly kinds?: readonly RequestFault['kind'][];
-  /** Maximum delay in milliseconds. Default: 5 s. */
+  /** Maximum delay by a fault, in milliseconds. Default: 5 s. */
   readonly maxDelayMs?: number;
   /** Maximum time from the start of a watch to its fault, in milliseconds. Default: 60 s. */
   readonly maxWatchMs?: number;

@@ -13,7 +13,7 @@ export interface FaultRates {
   readonly rpcs?: readonly RpcName[];
   /** The kinds of faults to inject. Default: all but `nonsense`. */
   readonly kinds?: readonly RpcFault['kind'][];
-  /** Maximum delay in milliseconds. Default: 5 s. */
+  /** Maximum delay by a fault, in milliseconds. Default: 5 s. */
   readonly maxDelayMs?: number;
 }
 

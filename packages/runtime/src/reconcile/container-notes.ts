@@ -57,9 +57,10 @@ const NOT_OURS: ReadonlySet<string | undefined> = new Set(['EFBIG', 'ENXIO', 'EI
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Notes about containers, by pod and container name. Notes survive a kubelet restart. A container that was stopped
- * because of its liveness probe exits with code 0 if it handles SIGTERM, and only the note shows that the container has
- * not completed. There is one note per container name; the note of a later attempt replaces the one before.
+ * Notes about unfinished work on containers (a pending restart, a `postStart` hook that has not succeeded), by pod and
+ * container name. Notes survive a kubelet restart. A container that was stopped because of its liveness probe exits
+ * with code 0 if it handles SIGTERM, and only the note shows that the container has not completed. A container name
+ * has at most one note; the note of a later attempt replaces that of the earlier attempt.
  *
  * The notes of a pod are kept in memory from its first sync until {@link forget}.
  */

@@ -53,8 +53,8 @@ export function trackConnections(
 /** Reports the bytes of HTTP/1.1 request heads to the ledger while the heads arrive. */
 function countHeads(server: Http2SecureServer, ledger: ConnectionLedger): void {
   const counters = new WeakMap<Socket, (chunk: Buffer) => void>();
-  // The HTTP/1.1 listener must get the connection first. Otherwise its parser would read the socket directly, and the
-  // bytes would not be counted.
+  // The HTTP/1.1 listener must get the connection before the `data` listener below is added. In the opposite order,
+  // the HTTP/1.1 parser would read the socket directly, and the bytes would not be counted.
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol === 'h2') return;
     const key = keyOf(socket);

@@ -135,7 +135,7 @@ export class ClusterApi {
 
   /**
    * Binds a pod to the node, with the UID of its plan, as soon as no other pod has its name and its claim has a device.
-   * Calls `then` immediately before.
+   * Calls `then` immediately before it binds the pod.
    */
   create(pod: PodPlan, then: () => void): void {
     if (this.pods().some(({ name }) => name === pod.name)) {
@@ -184,7 +184,7 @@ export class ClusterApi {
     });
   }
 
-  /** Deletes a pod as soon as the server is reachable. Calls `then` immediately before. */
+  /** Deletes a pod as soon as the server is reachable. Calls `then` immediately before it sends the request. */
   async delete({ name, uid, force = false, graceSeconds }: PodDeletion, then: () => void): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     then();
@@ -209,7 +209,7 @@ export class ClusterApi {
 
   /**
    * Requests other resources for a pod, if it still exists, as soon as the server is reachable. Calls `then`
-   * immediately before.
+   * immediately before it sends the request.
    */
   async resize(name: string, uid: string, cpu: CpuPlan, then: () => void): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
@@ -302,7 +302,10 @@ export class ClusterApi {
     this.#nameFreed();
   }
 
-  /** Sets the version in a secret or config map as soon as the server is reachable. Calls `then` immediately before. */
+  /**
+   * Sets the version in a secret or config map as soon as the server is reachable. Calls `then` immediately before it
+   * sets the version.
+   */
   async putObject({ kind, name }: ObjectPlan, version: number, then: () => void): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     then();
@@ -320,7 +323,10 @@ export class ClusterApi {
     });
   }
 
-  /** Deletes a secret or config map as soon as the server is reachable. Calls `then` immediately before. */
+  /**
+   * Deletes a secret or config map as soon as the server is reachable. Calls `then` immediately before it sends the
+   * request.
+   */
   async removeObject({ kind, name }: ObjectPlan, then: () => void): Promise<void> {
     while (!this.server.reachable) await sleep(this.#clock, RETRY_MS);
     then();

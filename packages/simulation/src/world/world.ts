@@ -102,8 +102,8 @@ export class World {
   #servingError = { status: 0, untilMs: 0 };
   #etag = 0;
   /**
-   * Whether interrupted starts no longer leave tasks behind. The flag is needed because a start may still be
-   * interrupted after all other faults have ended.
+   * Whether the runtime no longer leaves a container's task behind when the caller aborts StartContainer. The flag is
+   * needed because StartContainer may still be aborted after all other faults have ended.
    */
   leaksOver = false;
 

@@ -42,7 +42,11 @@ export function problemsOf({
   return [
     ...pages.flatMap(({ path, scrapes, failed, samples, lastError }) => [
       ...(scrapes < least ? [`${path}: ${scrapes} scrapes, expected at least ${least}`] : []),
-      ...(failed > 0 ? [`${path}: ${failed} scrapes failed: ${lastError || 'the last one succeeded'}`] : []),
+      ...(failed > 0
+        ? [
+            `${path}: ${failed} scrapes failed: ${lastError || 'the error is unknown, because the last scrape succeeded'}`,
+          ]
+        : []),
       ...(samples === 0 && path !== '/metrics/probes' ? [`${path}: no samples`] : []),
     ]),
     ...(leftOut > 0 ? [`Prometheus dropped ${leftOut} samples`] : []),

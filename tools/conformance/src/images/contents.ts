@@ -8,10 +8,10 @@ import { CSI_RECIPES, type CsiLayerName, csiLayer, HOST_PATH_DRIVER, isCsiLayer 
 import { hostPrograms, type LayerContent, withDirectories } from './host-programs.ts';
 import { type Blob, blob, type Image, type ImageConfig, image, parseReference } from './oci.ts';
 
-/** Inputs of the images: programs, and the sources of the release for additional files. */
+/** Inputs of the images: programs, and the sources of the Kubernetes release for additional files. */
 export interface Ingredients {
   readonly programs: Readonly<Record<'agnhost' | 'busybox' | 'pause' | 'nonewprivs' | 'sampledeviceplugin', string>>;
-  /** Directory with the sources of the release's Go module. */
+  /** Directory with the sources of the Kubernetes release's Go module. */
   readonly sources: string;
   readonly architecture: string;
   /** Sidecars of CSI drivers. Without them, no images of CSI drivers are built. */
