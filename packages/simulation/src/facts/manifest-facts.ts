@@ -6,6 +6,8 @@ import { MANIFEST_DIRECTORY, ROOT_DIRECTORY } from '../world/world.ts';
 
 /** Time after which every pod source has detected a change. The file source lists its directory at least every 20 s. */
 export const SEEN_MS = 35_000;
+/** File operations of which each must succeed for a kubelet to read a manifest. */
+const READ_STEPS: ReadonlySet<string> = new Set(['stat', 'read']);
 
 interface FileFacts {
   /** Current content of the file; `undefined` if the content is malformed. */
@@ -123,7 +125,7 @@ export class ManifestFacts {
         return;
       case 'fileFault': {
         const untilMs = nowMs + action.forMs;
-        if ((action.operation ?? 'read') === 'read') {
+        if (READ_STEPS.has(action.operation ?? 'read')) {
           this.#unreadableUntilMs.set(action.path, Math.max(untilMs, this.#unreadableUntilMs.get(action.path) ?? 0));
         }
         if (action.path.startsWith(MANIFEST_DIRECTORY)) this.#hiddenUntilMs = Math.max(this.#hiddenUntilMs, untilMs);
@@ -173,8 +175,10 @@ export class ManifestFacts {
     }
   }
 
+  /** Reports whether a fault of the file, or of its directory, lets reads of the file fail now. */
   #isUnreadable(file: string): boolean {
-    return this.#nowMs < (this.#unreadableUntilMs.get(`${MANIFEST_DIRECTORY}/${file}`) ?? 0);
+    const paths = [MANIFEST_DIRECTORY, `${MANIFEST_DIRECTORY}/${file}`];
+    return paths.some((path) => this.#nowMs < (this.#unreadableUntilMs.get(path) ?? 0));
   }
 
   /**
