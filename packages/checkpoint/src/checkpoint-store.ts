@@ -42,15 +42,16 @@ export class CheckpointStore {
   /**
    * Writes a checkpoint and replaces an existing checkpoint of the same key. When the promise resolves, the content
    * survives a power loss.
+   * @param onReplaced called when the new content survives the end of this process, but possibly not a power loss yet
    * @throws CheckpointError `InvalidKey`, `InvalidContent`
-   * @throws file system errors; the previous content is then unchanged
+   * @throws file system errors; unless `onReplaced` was called, the previous content is unchanged
    */
-  async create(key: string, content: object): Promise<void> {
+  async create(key: string, content: object, onReplaced?: () => void): Promise<void> {
     const path = this.#pathOf(key);
     const text = this.#serialize(path, content);
     await this.#turns.run(key, async () => {
       await this.#fs.mkdir(this.#options.directory, { mode: 0o750 });
-      await this.#fs.writeFileAtomic(path, text, { mode: 0o600 });
+      await this.#fs.writeFileAtomic(path, text, { mode: 0o600, ...(onReplaced && { onReplaced }) });
     });
   }
 

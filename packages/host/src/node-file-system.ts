@@ -50,6 +50,7 @@ export const nodeFileSystem: FileSystem = {
       },
       path,
       owner,
+      options,
     ),
   async open(path, flags) {
     return new NodeFileHandle(flags === 'r' ? await openForReading(path) : await fsp.open(systemPath(path), flags));
