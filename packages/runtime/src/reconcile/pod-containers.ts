@@ -104,6 +104,16 @@ export class PodContainers {
     return { container, type, wait: { reason: 'CrashLoopBackOff', message, retryAtMs } };
   }
 
+  /**
+   * Starts to record the resources of the containers that start first in a new pod. This hides the write to disk behind
+   * the start of the sandbox.
+   */
+  recordEarly(pod: Pod, candidates: readonly Candidate[]): void {
+    for (const { container, type, pull } of candidates.slice(0, MAX_CONCURRENT)) {
+      if (pull !== undefined) this.#components.containers.recordEarly({ pod, container, type });
+    }
+  }
+
   /** Never rejects, because nothing handles the rejection if the sandbox fails first. */
   async #pull(
     pod: Pod,

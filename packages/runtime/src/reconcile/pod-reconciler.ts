@@ -246,6 +246,10 @@ export class PodReconciler {
     const init = candidates('init', initContainers, actions.initContainersToStart);
     const main = candidates('main', containers, actions.containersToStart);
 
+    // Nothing in the runtime: no container can have other resources.
+    if (run.status.sandboxes.length === 0 && run.status.containers.length === 0) {
+      starts.recordEarly(run.pod, [...init, ...main]);
+    }
     const sandbox = await sandboxReady;
     if (sandbox === undefined) return;
     run.signal.throwIfAborted();
