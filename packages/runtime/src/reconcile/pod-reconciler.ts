@@ -199,13 +199,14 @@ export class PodReconciler {
       actions.containersToStart.length;
     if (!actions.createSandbox && toStart === 0) return;
 
+    const logsMade = actions.createSandbox ? this.#components.sandboxes.makeLogs(pod) : Promise.resolve();
     const sandboxConfig = await this.#sandboxConfig(run, actions);
     if (sandboxConfig === undefined) return;
     if (actions.createSandbox && !(await this.#prepareClaims(run))) return;
     const failedBefore = actions.createSandbox && this.#components.tried.get(pod.metadata.uid, '') !== undefined;
     const { sandboxId } = actions;
     const sandboxReady = actions.createSandbox
-      ? this.#makeSandbox(run, actions, sandboxConfig)
+      ? this.#makeSandbox(run, actions, sandboxConfig, logsMade)
       : Promise.resolve({ sandboxId, sandboxConfig, empty: false, podIps: run.status.ips });
     // If a sandbox could not be created before, images are pulled only once a sandbox exists, to avoid repeating their
     // events.
@@ -424,6 +425,7 @@ export class PodReconciler {
     { pod, status, results, signal }: Run,
     { attempt }: PodActions,
     sandboxConfig: Init<PodSandboxConfig>,
+    logsMade: Promise<void>,
   ): Promise<ReadySandbox | undefined> {
     const { sandboxes, recorder, metrics, logger, tried } = this.#components;
     const target = formatPod(pod);
@@ -431,7 +433,7 @@ export class PodReconciler {
     let sandbox: Awaited<ReturnType<SandboxStarter['run']>>;
     try {
       const handler = await this.#components.runtimeHandler(pod, signal);
-      sandbox = await sandboxes.run(pod, sandboxConfig, handler, signal);
+      sandbox = await sandboxes.run(pod, sandboxConfig, handler, logsMade, signal);
     } catch (err) {
       signal.throwIfAborted();
       // The network of a pod that is being deleted may be removed while its sandbox is created.
