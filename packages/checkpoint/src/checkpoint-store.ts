@@ -30,6 +30,8 @@ export class CheckpointStore {
   readonly #fs: CheckpointFiles;
   readonly #options: Required<CheckpointStoreOptions>;
   readonly #turns = new KeyedMutex<string>();
+  /** Whether this store has made the directory, which may have been removed since. */
+  #hasDirectory = false;
 
   constructor(components: { readonly fs: CheckpointFiles }, options: CheckpointStoreOptions) {
     checkOptions('CheckpointStore', options, { directory: 'string', checksumField: 'string?', checksum: 'function?' });
@@ -49,9 +51,16 @@ export class CheckpointStore {
   async create(key: string, content: object, onReplaced?: () => void): Promise<void> {
     const path = this.#pathOf(key);
     const text = this.#serialize(path, content);
+    const write = () => this.#fs.writeFileAtomic(path, text, { mode: 0o600, ...(onReplaced && { onReplaced }) });
     await this.#turns.run(key, async () => {
+      try {
+        if (this.#hasDirectory) return await write();
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+      }
       await this.#fs.mkdir(this.#options.directory, { mode: 0o750 });
-      await this.#fs.writeFileAtomic(path, text, { mode: 0o600, ...(onReplaced && { onReplaced }) });
+      this.#hasDirectory = true;
+      await write();
     });
   }
 
