@@ -150,17 +150,32 @@ export class AllocationManager {
     return this.#allocated.get(uid) !== undefined;
   }
 
-  /** Allocates the resources that the pod's spec requests. {@link saved} resolves when the allocation is on disk. */
+  /**
+   * Allocates the resources that the pod's spec requests, and starts to write them to disk. {@link saved} resolves when
+   * they are on disk, and retries a write that failed.
+   */
   allocate(pod: Pod): void {
-    this.#allocated.set(pod.metadata.uid, resourcesOf(pod, this.#node));
+    const { uid } = pod.metadata;
+    this.#allocated.set(uid, resourcesOf(pod, this.#node));
+    // Pods that are admitted together share one write.
+    queueMicrotask(() => this.#allocated.saved(uid).catch(() => undefined));
   }
 
   /**
-   * Resolves when the pod's allocation is on disk. The caller must not start or resize the pod earlier. @throws the
-   * file system's error
+   * Resolves when the pod's allocation is on disk. The caller must not start or resize the pod earlier. Exception: see
+   * {@link written}. @throws the file system's error
    */
   async saved(uid: string): Promise<void> {
     await this.#allocated.saved(uid);
+  }
+
+  /**
+   * Resolves when a kubelet that starts after this one is killed finds the pod's allocation. A power loss may still
+   * undo the allocation. Then the sandbox of a new pod may be created, because a power loss ends the sandbox, too.
+   * @throws the file system's error
+   */
+  async written(uid: string): Promise<void> {
+    await this.#allocated.written(uid);
   }
 
   /** Returns the resources that were last actuated for a container; `undefined` if unknown. */
@@ -175,12 +190,13 @@ export class AllocationManager {
   }
 
   /**
-   * Records that a container has these resources, or is about to be created with them. @throws the file system's error
-   * if the resources could not be written to disk
+   * Records that a container has these resources, or is about to be created with them. Resolves when the resources and
+   * the pod's allocation survive a power loss; the container must not be created before.
+   * @throws the file system's error if one of them could not be written to disk
    */
   async containerApplied(uid: string, name: string, resources: ResourceRequirements): Promise<void> {
     this.#actuated.setContainer(uid, name, resources);
-    await this.#actuated.saved(uid);
+    await Promise.all([this.#actuated.saved(uid), this.#allocated.saved(uid)]);
   }
 
   /** Records the actuated pod-level resources, as {@link containerApplied} does for a container. */

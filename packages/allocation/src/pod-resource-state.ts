@@ -19,6 +19,14 @@ export interface PodResourceStateComponents {
   readonly fs: ConstructorParameters<typeof CheckpointStore>[0]['fs'];
 }
 
+/** A write of the state file. Both promises reject if the write fails before they resolve. */
+interface StateWrite {
+  /** Resolves when the file has the new content, which a power loss may still undo. */
+  readonly written: Promise<void>;
+  /** Resolves when the new content survives a power loss. */
+  readonly saved: Promise<void>;
+}
+
 /**
  * Resources of pods that survive a restart (`pkg/kubelet/allocation/state`). A change is visible immediately and on
  * disk when {@link saved} resolves. Changes during a running write share the next write. Removals are written with a
@@ -31,9 +39,11 @@ export class PodResourceState {
   #pods = new Map<string, PodResources>();
   /** Incremented with each change, to determine which changes a write includes. */
   #version = 0;
+  #savedVersion = 0;
+  /** Last version that a process reads that starts after this one is killed. */
   #writtenVersion = 0;
   readonly #versions = new Map<string, number>();
-  #writing: Promise<void> | undefined;
+  #writing: StateWrite | undefined;
   #loaded = false;
   #lastData: string | undefined;
   readonly #text = new PodsText();
@@ -120,17 +130,47 @@ export class PodResourceState {
    * @throws the file system's error; AllocationError `Unreadable` if the state was not loaded and cannot be loaded
    */
   async saved(uid: string): Promise<void> {
-    while ((this.#versions.get(uid) ?? 0) > this.#writtenVersion) {
-      // A running write may contain other values of the pod.
-      if (this.#writing === undefined && isSame(this.#onDisk.get(uid), this.#pods.get(uid))) return;
-      this.#writing ??= this.#write().finally(() => {
-        this.#writing = undefined;
-      });
-      await this.#writing;
+    while ((this.#versions.get(uid) ?? 0) > this.#savedVersion) {
+      if (this.#isOnDisk(uid)) return;
+      await this.#write().saved;
     }
   }
 
-  async #write(): Promise<void> {
+  /**
+   * Resolves when a process that starts after this one is killed reads the pod's latest change. Unlike with
+   * {@link saved}, a power loss may still undo the change. @throws see {@link saved}
+   */
+  async written(uid: string): Promise<void> {
+    const isWritten = (): boolean => (this.#versions.get(uid) ?? 0) <= this.#writtenVersion;
+    while (!isWritten()) {
+      if (this.#isOnDisk(uid)) return;
+      const write = this.#write();
+      await write.written;
+      // The write began before the change, so the next write contains the change.
+      if (!isWritten()) await write.saved;
+    }
+  }
+
+  /** A running write may contain other values of the pod. */
+  #isOnDisk(uid: string): boolean {
+    return this.#writing === undefined && isSame(this.#onDisk.get(uid), this.#pods.get(uid));
+  }
+
+  /** Returns the running write, or starts one. */
+  #write(): StateWrite {
+    if (this.#writing !== undefined) return this.#writing;
+    const { promise: written, resolve, reject } = Promise.withResolvers<void>();
+    const saved = this.#writeFile(resolve).finally(() => {
+      this.#writing = undefined;
+    });
+    saved.then(resolve, reject);
+    // A caller may wait for only one of the promises.
+    written.catch(() => undefined);
+    this.#writing = { written, saved };
+    return this.#writing;
+  }
+
+  async #writeFile(onWritten: () => void): Promise<void> {
     // Without a load, a write would overwrite the state of an earlier process.
     if (!this.#loaded) await this.load();
     const version = this.#version;
@@ -138,7 +178,11 @@ export class PodResourceState {
     this.#changed.clear();
     const content = this.#text.update(this.#pods, changed.keys());
     try {
-      if (content.data !== this.#lastData) await this.#store.create(this.#name, content);
+      const onReplaced = (): void => {
+        this.#writtenVersion = version;
+        onWritten();
+      };
+      if (content.data !== this.#lastData) await this.#store.create(this.#name, content, onReplaced);
     } catch (err) {
       // The content of the file is unknown now, because the failed write may still have reached the disk.
       this.#lastData = undefined;
@@ -153,6 +197,7 @@ export class PodResourceState {
       if (resources === undefined) this.#onDisk.delete(uid);
       else this.#onDisk.set(uid, resources);
     }
+    this.#savedVersion = version;
     this.#writtenVersion = version;
   }
 }

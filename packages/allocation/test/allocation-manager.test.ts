@@ -106,6 +106,54 @@ describe('AllocationManager.load', () => {
   });
 });
 
+describe('AllocationManager.allocate', () => {
+  test('pods that are allocated together are written in one write that no caller waits for', async () => {
+    const { manager, files, add, clock } = setUp();
+    await manager.load();
+    let opened = 0;
+    files.injectFault({ operation: 'open', code: 'EIO', path: (path) => path.includes('.tmp-') && opened++ < 0 });
+    for (const name of ['a', 'b', 'c']) add(makePod(name, exactly('1', '1Gi')));
+    await clock.settle();
+    expect(opened).toBe(1);
+    const restarted = setUp({}, files).manager;
+    await restarted.load();
+    expect(['uid-a', 'uid-b', 'uid-c'].map((uid) => restarted.hasAllocation(uid))).toEqual([true, true, true]);
+  });
+
+  test.each(['saved', 'written'] as const)('%s writes an allocation again whose first write failed', async (state) => {
+    const { manager, files, add, clock } = setUp();
+    await manager.load();
+    const fault = files.injectFault({ operation: 'rename', code: 'ENOSPC' });
+    add(makePod('a', exactly('1', '1Gi')));
+    await clock.settle();
+    expect(fault.hits).toBe(1);
+    await manager[state]('uid-a');
+    const restarted = setUp({}, files).manager;
+    await restarted.load();
+    expect(restarted.hasAllocation('uid-a')).toBe(true);
+  });
+
+  test('K1: containerApplied rejects if the allocation of the pod cannot be saved', async () => {
+    let failing = true;
+    class FailingFiles extends MemoryFileSystem {
+      override async writeFileAtomic(...args: Parameters<MemoryFileSystem['writeFileAtomic']>): Promise<void> {
+        if (failing && args[0].endsWith('/allocated_pods_state')) throw new Error('EIO');
+        await super.writeFileAtomic(...args);
+      }
+    }
+    const { manager, files, add } = setUp({}, new FailingFiles({ clock: new FakeClock() }));
+    await manager.load();
+    add(makePod('a', exactly('1', '1Gi')));
+    await expect(manager.containerApplied('uid-a', 'c', exactly('1', '1Gi'))).rejects.toThrow('EIO');
+    failing = false;
+    await manager.containerApplied('uid-a', 'c', exactly('1', '1Gi'));
+    files.powerLoss();
+    const restarted = setUp({}, files).manager;
+    await restarted.load();
+    expect(restarted.hasAllocation('uid-a')).toBe(true);
+  });
+});
+
 describe('AllocationManager: allocation of resizes', () => {
   test('allocates a resize that fits immediately and returns the UID of the pod to sync', () => {
     const { manager, add, ask, cpuOf, told } = setUp();

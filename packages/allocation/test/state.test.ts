@@ -13,6 +13,7 @@ function setUp() {
   let writes = 0;
   let fault: Error | undefined;
   let gate: Promise<void> | undefined;
+  let syncGate: Promise<void> | undefined;
   const counting: ConstructorParameters<typeof PodResourceState>[0]['fs'] = {
     mkdir: (path, options) => fs.mkdir(path, options),
     readdir: (path) => fs.readdir(path),
@@ -23,6 +24,7 @@ function setUp() {
       await gate;
       if (fault !== undefined) throw fault;
       await fs.writeFileAtomic(path, data, options);
+      await syncGate;
     },
   };
   const make = (): PodResourceState =>
@@ -36,6 +38,9 @@ function setUp() {
     },
     hold: (until: Promise<void> | undefined) => {
       gate = until;
+    },
+    holdSync: (until: Promise<void> | undefined) => {
+      syncGate = until;
     },
   };
 }
@@ -235,6 +240,79 @@ describe('saving the pod resource state', () => {
     await state.saved('u');
     expect(await text()).not.toContain('"v');
     expect(state.get('u')).toEqual({ containers: { c: {} }, pod: exactly('1', '1Gi') });
+  });
+});
+
+describe('K1: a state that is written but not saved', () => {
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const settled = async (promise: Promise<void>): Promise<boolean> => {
+    let isSettled = false;
+    promise.finally(() => (isSettled = true)).catch(() => undefined);
+    await turn();
+    return isSettled;
+  };
+
+  test('written resolves when another process reads the change, and saved when the directory is synced too', async () => {
+    const { make, holdSync } = setUp();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    holdSync(promise);
+    const state = make();
+    state.set('u', { containers: {} });
+    const saved = state.saved('u');
+    await state.written('u');
+    const other = make();
+    await other.load();
+    expect(other.uids()).toEqual(['u']);
+    expect(await settled(saved)).toBe(false);
+    resolve();
+    await saved;
+  });
+
+  test('a power loss undoes a change that is written, and not one that is saved', async () => {
+    const { fs, make } = setUp();
+    const state = make();
+    state.set('u', { containers: {} });
+    await state.saved('u');
+    const held = fs.injectFault({ operation: 'syncDirectory', code: 'EIO' });
+    state.set('v', { containers: {} });
+    await state.written('v');
+    fs.powerLoss();
+    const afterLoss = make();
+    await afterLoss.load();
+    expect(afterLoss.uids()).toEqual(['u']);
+    expect(held.hits).toBe(1);
+    await state.saved('v');
+    fs.powerLoss();
+    const afterSave = make();
+    await afterSave.load();
+    expect(afterSave.uids()).toEqual(['u', 'v']);
+  });
+
+  test('written waits for the next write if the running write has already replaced the file without the change', async () => {
+    const { make, holdSync, writes, text } = setUp();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    holdSync(promise);
+    const state = make();
+    state.set('u', { containers: {} });
+    await state.written('u');
+    state.set('v', { containers: {} });
+    const written = state.written('v');
+    expect(await settled(written)).toBe(false);
+    expect(await text()).not.toContain('"v');
+    resolve();
+    await written;
+    expect([writes(), await text()]).toEqual([2, expect.stringContaining('v')]);
+  });
+
+  test('written rejects if the file cannot be replaced, and writes again when it is called again', async () => {
+    const { make, fail, text } = setUp();
+    const state = make();
+    fail(new Error('ENOSPC'));
+    state.set('u', { containers: {} });
+    await expect(state.written('u')).rejects.toThrow('ENOSPC');
+    fail(undefined);
+    await state.written('u');
+    expect(await text()).toContain('u');
   });
 });
 

@@ -35,6 +35,8 @@ export class CheckpointStore {
   readonly #fs: CheckpointFiles;
   readonly #options: Required<CheckpointStoreOptions>;
   readonly #turns = new KeyedMutex<string>();
+  /** Whether this store has made the directory, which may have been removed since. */
+  #hasDirectory = false;
 
   constructor(components: { readonly fs: CheckpointFiles }, options: CheckpointStoreOptions) {
     checkOptions('CheckpointStore', options, { directory: 'string', checksumField: 'string?', checksum: 'function?' });
@@ -47,15 +49,23 @@ export class CheckpointStore {
   /**
    * Writes a checkpoint and replaces an existing checkpoint of the same key. When the promise resolves, the content
    * survives a power loss.
+   * @param onReplaced called when the new content survives the end of this process, but possibly not a power loss yet
    * @throws CheckpointError `InvalidKey`, `InvalidContent`
-   * @throws file system errors; the previous content is then unchanged
+   * @throws file system errors; unless `onReplaced` was called, the previous content is unchanged
    */
-  async create(key: string, content: object): Promise<void> {
+  async create(key: string, content: object, onReplaced?: () => void): Promise<void> {
     const path = this.#pathOf(key);
     const text = this.#serialize(path, content);
+    const write = () => this.#fs.writeFileAtomic(path, text, { mode: 0o600, ...(onReplaced && { onReplaced }) });
     await this.#turns.run(key, async () => {
+      try {
+        if (this.#hasDirectory) return await write();
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+      }
       await this.#fs.mkdir(this.#options.directory, { mode: 0o750 });
-      await this.#fs.writeFileAtomic(path, text, { mode: 0o600 });
+      this.#hasDirectory = true;
+      await write();
     });
   }
 

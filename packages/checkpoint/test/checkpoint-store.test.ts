@@ -44,6 +44,19 @@ describe('CheckpointStore', () => {
     expect(await store.get('cpu_manager_state')).toEqual({ Data: {}, checksum: 'free' });
   });
 
+  it('makes its directory once, and again only if the directory was removed', async () => {
+    const { fs, store } = make();
+    let made = 0;
+    fs.injectFault({ operation: 'mkdir', code: 'EIO', path: () => made++ < 0 });
+    await store.create('a', {});
+    const first = made;
+    await store.create('a', { b: 1 });
+    expect(made).toBe(first);
+    await fs.removeAll('/var/lib/kubelet');
+    await store.create('a', { c: 1 });
+    expect(await store.get('a')).toEqual({ c: 1 });
+  });
+
   it('treats undefined options as absent', async () => {
     const { store } = make({ checksumField: undefined, checksum: undefined } as object);
     await store.create('cpu_manager_state', { a: 1 });

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import type { FileSystem } from './file-system.ts';
+import type { AtomicWriteOptions, FileSystem } from './file-system.ts';
 import { errorCode, isMissing } from './system-error.ts';
 
 /** The steps of an atomic write. A crash may happen after each step. */
@@ -40,7 +40,12 @@ const underWay = new Set<string>();
  * Replaces `path` so that readers see the old or the new content, even after a crash at any time. The temporary file is
  * removed on any failure unless the process dies.
  */
-export async function writeAtomically(steps: AtomicWriteSteps, path: string, owner: number): Promise<void> {
+export async function writeAtomically(
+  steps: AtomicWriteSteps,
+  path: string,
+  owner: number,
+  { onReplaced = () => {} }: Pick<AtomicWriteOptions, 'onReplaced'> = {},
+): Promise<void> {
   const directory = dirname(path);
   for (;;) {
     const temporary = join(directory, `${TEMPORARY_PREFIX}${owner}-${serial++}`);
@@ -60,6 +65,7 @@ export async function writeAtomically(steps: AtomicWriteSteps, path: string, own
     } finally {
       underWay.delete(temporary);
     }
+    onReplaced();
     await steps.syncDirectory(directory);
     return;
   }

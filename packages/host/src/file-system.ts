@@ -102,6 +102,17 @@ export interface TreeUsage {
  */
 export type OnChange = (name: string | undefined, what: 'entry' | 'content') => void;
 
+/** Options of {@link FileSystem.writeFileAtomic}. */
+export interface AtomicWriteOptions {
+  /** Default: 0666 without the bits of the umask. */
+  readonly mode?: number;
+  /**
+   * Called when readers see the new content, which then survives the end of this process. A power loss may still undo
+   * the replacement until the write resolves. Must not throw.
+   */
+  readonly onReplaced?: () => void;
+}
+
 /**
  * The operations on the host's files that a kubelet uses. Errors are Node's system errors with a `code` (`ENOENT`,
  * `EEXIST`, `ENOSPC`, ...). Managers declare `Pick<FileSystem, ...>` of the methods that they use.
@@ -118,7 +129,7 @@ export interface FileSystem {
    * Writes to a temporary file beside `path`, syncs it and renames it. Readers see either the old or the new content,
    * never a part.
    */
-  writeFileAtomic(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>;
+  writeFileAtomic(path: string, data: string | Uint8Array, options?: AtomicWriteOptions): Promise<void>;
   /**
    * Opens a file, or with `r` also a directory. With `r` the call never waits and does not open a FIFO, socket or
    * device, even through symlinks. @throws ENXIO for a FIFO, socket or device

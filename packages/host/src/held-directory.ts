@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { constants, type Dir, type Stats } from 'node:fs';
+import { close, constants, type Dir, open, type Stats } from 'node:fs';
 import * as fsp from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { bytesOfText, textOfLatin1 } from './byte-names.ts';
 import { mountIdOf, O_PATH, onLinux } from './mount-id.ts';
 import { errorCode, systemError } from './system-error.ts';
 import type { EntryMeasure, HeldDirectory, TreeEntry, TreeFailure } from './tree-removal.ts';
+
+// Raw descriptors are used for directories, because Node's file handles cost more than the calls.
+const openDescriptor = promisify(open);
+const closeDescriptor = promisify(close);
 
 /** Number of directory entries read at a time. */
 export const PORTION = 256;
@@ -22,15 +27,16 @@ export function spareName(): string {
 export class NodeHeldDirectory implements HeldDirectory {
   readonly path: string;
   readonly handle: string;
-  readonly #file: fsp.FileHandle;
+  readonly #fd: number;
   readonly #mountId: string;
   #names: Dir | undefined;
+  #isAtEnd = false;
 
-  private constructor(file: fsp.FileHandle, path: string, opened: string | Buffer) {
-    this.#file = file;
+  private constructor(fd: number, path: string, opened: string | Buffer) {
+    this.#fd = fd;
     this.path = path;
-    this.#mountId = mountIdOf(file.fd);
-    this.handle = onLinux ? `/proc/self/fd/${file.fd}` : textOfLatin1(Buffer.from(opened).toString('latin1'));
+    this.#mountId = mountIdOf(fd);
+    this.handle = onLinux ? `/proc/self/fd/${fd}` : textOfLatin1(Buffer.from(opened).toString('latin1'));
   }
 
   /**
@@ -38,21 +44,25 @@ export class NodeHeldDirectory implements HeldDirectory {
    * @param path path for error messages
    */
   static async open(opened: string | Buffer, path: string, flags = 0): Promise<NodeHeldDirectory> {
-    const file = await fsp.open(opened, constants.O_RDONLY | constants.O_DIRECTORY | flags);
+    const fd = await openDescriptor(opened, constants.O_RDONLY | constants.O_DIRECTORY | flags);
     try {
-      return new NodeHeldDirectory(file, path, opened);
+      return new NodeHeldDirectory(fd, path, opened);
     } catch (error) {
-      await file.close();
+      await closeDescriptor(fd);
       throw error;
     }
   }
 
   async next(): Promise<readonly TreeEntry[]> {
+    if (this.#isAtEnd) return [];
     this.#names ??= await fsp.opendir(this.handle, { encoding: 'latin1', bufferSize: PORTION });
     const entries: TreeEntry[] = [];
     while (entries.length < PORTION) {
       const entry = await this.#names.read();
-      if (entry === null) break;
+      if (entry === null) {
+        this.#isAtEnd = true;
+        break;
+      }
       entries.push({ name: entry.name, isDirectory: entry.isDirectory() });
     }
     return entries;
@@ -120,11 +130,7 @@ export class NodeHeldDirectory implements HeldDirectory {
   }
 
   async close(): Promise<void> {
-    try {
-      await this.#names?.close();
-    } finally {
-      await this.#file.close();
-    }
+    await Promise.all([this.#names?.close(), closeDescriptor(this.#fd)]);
   }
 
   #entry(name: string): Buffer {

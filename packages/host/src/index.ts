@@ -1,6 +1,7 @@
 export { removeUnfinishedFiles } from './atomic-write.ts';
 export { bytesOfText, textOfBytes } from './byte-names.ts';
 export type {
+  AtomicWriteOptions,
   BeneathOptions,
   DirectoryEntry,
   FileHandle,

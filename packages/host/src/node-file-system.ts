@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { close, closeSync, constants, fchmod, fsync, open } from 'node:fs';
 import * as fsp from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '@node-agent/async';
 import { writeAtomically } from './atomic-write.ts';
@@ -39,18 +40,32 @@ const measurer = new TreeMeasurer({ clock: systemClock });
  */
 export const nodeFileSystem: FileSystem = {
   readFile: (path) => fsp.readFile(systemPath(path)),
-  writeFile: (path, data, options) => writeAll(path, 'w', data, options?.mode, false),
-  writeFileAtomic: (path, data, options) =>
-    writeAtomically(
-      {
-        createSynced: (temporary) => writeAll(temporary, 'wx', data, options?.mode, true, path),
-        rename: (from, to) => fsp.rename(systemPath(from), systemPath(to)),
-        syncDirectory,
-        remove: (temporary) => fsp.unlink(systemPath(temporary)),
-      },
-      path,
-      owner,
-    ),
+  async writeFile(path, data, options) {
+    await closeDescriptor(await writeAll(path, 'w', data, options?.mode, false));
+  },
+  async writeFileAtomic(path, data, options) {
+    // Descriptors are closed in the background, because each wait for a thread lengthens the write.
+    const closes: Promise<void>[] = [];
+    const directory = openDirectory(dirname(path));
+    try {
+      await writeAtomically(
+        {
+          createSynced: async (temporary) => {
+            const fd = await writeAll(temporary, 'wx', data, options?.mode, true, path);
+            closes.push(closeDescriptor(fd));
+          },
+          rename: (from, to) => fsp.rename(systemPath(from), systemPath(to)),
+          syncDirectory: async () => syncDescriptor(await directory),
+          remove: (temporary) => fsp.unlink(systemPath(temporary)),
+        },
+        path,
+        owner,
+        options,
+      );
+    } finally {
+      await Promise.allSettled([directory.then(closeDescriptor), ...closes]);
+    }
+  },
   async open(path, flags) {
     return new NodeFileHandle(flags === 'r' ? await openForReading(path) : await fsp.open(systemPath(path), flags));
   },
@@ -150,7 +165,10 @@ class NodeFileHandle implements FileHandle {
   }
 }
 
-/** @param named path for error messages; the file actually written is its temporary file */
+/**
+ * @param named path for error messages; the file actually written is its temporary file
+ * @returns the descriptor of the written file, which the caller must close
+ */
 async function writeAll(
   path: string,
   flags: 'w' | 'wx',
@@ -158,27 +176,27 @@ async function writeAll(
   mode: number | undefined,
   sync: boolean,
   named = path,
-): Promise<void> {
+): Promise<number> {
   // If a mode is requested, the file is created private, so that no other process can open it before the mode is set.
-  const fd = await openDescriptor(systemPath(path), flags, mode === undefined ? 0o666 : mode & 0o600);
+  const first = mode === undefined ? 0o666 : mode & 0o600;
+  const fd = await openDescriptor(systemPath(path), flags, first);
   try {
-    if (mode !== undefined) await chmodDescriptor(fd, mode);
+    const hasMode = mode === undefined || (flags === 'wx' && mode === (first & ~umask));
+    if (!hasMode) await chmodDescriptor(fd, mode);
     if (data.length > 0) await writeDescriptor(fd, data);
     if (sync) await syncDescriptor(fd);
   } catch (error) {
-    throw withPath(error, named);
-  } finally {
     await closeDescriptor(fd);
+    throw withPath(error, named);
   }
+  return fd;
 }
 
-async function syncDirectory(path: string): Promise<void> {
-  const fd = await openDescriptor(systemPath(path), constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    await syncDescriptor(fd);
-  } finally {
-    await closeDescriptor(fd);
-  }
+/** Opens a directory for a sync of its names. The caller may use the result only after other work. */
+function openDirectory(path: string): Promise<number> {
+  const opened = openDescriptor(systemPath(path), constants.O_RDONLY | constants.O_DIRECTORY);
+  opened.catch(() => undefined);
+  return opened;
 }
 
 function byName(a: DirectoryEntry, b: DirectoryEntry): number {

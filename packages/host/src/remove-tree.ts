@@ -7,13 +7,17 @@ import { type Helper, startHelper } from './helper/helper-process.ts';
 import { callOnce, STALLED_MS } from './helper/one-call.ts';
 import { onLinux } from './mount-id.ts';
 import { errorCode, isMissing, systemError } from './system-error.ts';
-import { MAX_DEPTH, removeEntry, TreeTooLarge } from './tree-removal.ts';
+import { MAX_DEPTH, type RemovalLimits, removeEntry, TreeTooLarge } from './tree-removal.ts';
 
 /**
  * Trees up to this number of entries are removed in this process. Most trees are smaller, and a helper process costs
  * more than such a removal.
  */
 const SMALL_TREE_ENTRIES = 1000;
+/** Deepest directory of such a tree. A deeper tree is usually far deeper, and a try here would only take time. */
+const SMALL_TREE_DEPTH = 32;
+const SMALL_TREE: RemovalLimits = { maxDepth: SMALL_TREE_DEPTH, maxEntries: SMALL_TREE_ENTRIES };
+const ANY_TREE: RemovalLimits = { maxDepth: MAX_DEPTH, maxEntries: Number.POSITIVE_INFINITY };
 /** Number of large trees removed at the same time. */
 const LARGE_TREES = 4;
 
@@ -48,7 +52,7 @@ export class TreeRemover {
     const absolute = resolve(path);
     if (path === '' || absolute === '/') throw systemError('EINVAL', 'rm', path, 'refusing to remove this path');
     try {
-      return await removeHere(absolute, onLinux ? SMALL_TREE_ENTRIES : Number.POSITIVE_INFINITY);
+      return await removeHere(absolute, onLinux ? SMALL_TREE : ANY_TREE);
     } catch (error) {
       if (!(error instanceof TreeTooLarge)) throw error;
     }
@@ -61,12 +65,12 @@ export class TreeRemover {
     } catch (error) {
       // The helper process could not be started, or it ended before the removal was done.
       if (errorCode(error) !== 'ESRCH') throw error;
-      await removeHere(absolute, Number.POSITIVE_INFINITY);
+      await removeHere(absolute, ANY_TREE);
     }
   }
 }
 
-async function removeHere(path: string, maxEntries: number): Promise<void> {
+async function removeHere(path: string, limits: RemovalLimits): Promise<void> {
   let parent: NodeHeldDirectory;
   try {
     // The parent may be reached through symlinks. Only the last name of the path is not followed if it is a symlink.
@@ -77,7 +81,7 @@ async function removeHere(path: string, maxEntries: number): Promise<void> {
   }
   try {
     const name = Buffer.from(bytesOfText(basename(path))).toString('latin1');
-    await removeEntry(parent, name, { maxDepth: MAX_DEPTH, maxEntries });
+    await removeEntry(parent, name, limits);
   } finally {
     await parent.close();
   }

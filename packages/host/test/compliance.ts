@@ -66,6 +66,17 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect((await fs.readdir(fixture.root)).map((entry) => entry.name)).toEqual(['a']);
     });
 
+    it('writeFileAtomic calls onReplaced once, when readers see the new content', async () => {
+      const seen: Promise<Uint8Array>[] = [];
+      const onReplaced = (): void => void seen.push(fs.readFile(at('a')));
+      await fs.writeFileAtomic(at('a'), 'new', { onReplaced });
+      expect(seen.length).toBe(1);
+      for (const content of seen) expect(text(await content)).toBe('new');
+      await fs.mkdir(at('d/full'));
+      expect(await codeOf(fs.writeFileAtomic(at('d'), 'x', { onReplaced }))).toBe('EISDIR');
+      expect(seen.length).toBe(1);
+    });
+
     it('a failed writeFileAtomic leaves no temporary name', async () => {
       await fs.mkdir(at('d/full'));
       expect(await codeOf(fs.writeFileAtomic(at('d'), 'x'))).toBe('EISDIR');

@@ -42,5 +42,5 @@ test('without an allocation manager, pods get the resources that their specs req
     none.retry('pods_added'),
     none.retryOverdue(),
   ]).toEqual([...[[], [], [], [], []]]);
-  await Promise.all([none.load(new AbortController().signal), none.saved('uid-a')]);
+  await Promise.all([none.load(new AbortController().signal), none.written('uid-a'), none.saved('uid-a')]);
 });

@@ -313,13 +313,13 @@ describe('syncPod', () => {
     const setUpAllocation = () => {
       const all = setUp({ withCgroups: true });
       const { promise, resolve, reject } = Promise.withResolvers<void>();
-      const allocation = { ...noAllocation, saved: () => promise };
+      const allocation = { ...noAllocation, written: () => promise, saved: () => promise };
       const syncer = new KubeletPodSyncer({ ...all.parts, podCgroups: all.podCgroups, allocation });
       return { ...all, syncer, resolve, reject };
     };
     const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-    test("a pod's allocation is saved in parallel with its cgroup and volumes, before its sandbox is created", async () => {
+    test("a new pod's allocation is written in parallel with its cgroup and volumes, before its sandbox is created", async () => {
       const { syncer, pod, calls, resolve } = setUpAllocation();
       const sync = syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
       await turn();
@@ -329,11 +329,22 @@ describe('syncPod', () => {
       expect(calls.at(-1)).toBe('sync');
     });
 
+    test('the sandbox of a new pod is created while its written allocation is being saved', async () => {
+      const { parts, podCgroups, pod, calls } = setUp({ withCgroups: true });
+      const allocation = { ...noAllocation, saved: () => new Promise<void>(() => {}) };
+      const syncer = new KubeletPodSyncer({ ...parts, podCgroups, allocation });
+      await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal);
+      expect(calls.at(-1)).toBe('sync');
+    });
+
     test('the allocation of a running pod is saved before its containers are changed', async () => {
       const sandbox = { id: 's1', state: 'notReady', attempt: 0, createdAtMs: 1, ips: [] } as const;
       const sandboxes = [{ ...sandbox, hostNetwork: false, runtimeHandler: '' }];
       for (const there of [{ containers: [container('exited')] }, { sandboxes }]) {
-        const { syncer, pod, calls, resolve } = setUpAllocation();
+        const { parts, podCgroups, pod, calls } = setUp({ withCgroups: true });
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const allocation = { ...noAllocation, saved: () => promise };
+        const syncer = new KubeletPodSyncer({ ...parts, podCgroups, allocation });
         const sync = syncer.syncPod('sync', pod, undefined, emptyStatus(pod, there), signal);
         await turn();
         expect(calls).toEqual([]);

@@ -1,4 +1,5 @@
 import { CriError } from '@node-agent/cri-client';
+import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test } from 'vitest';
 import { readRuntimeStatus } from '../src/status/runtime-status.ts';
 import { pod } from './builders.ts';
@@ -110,6 +111,35 @@ describe('start of a new pod', () => {
     });
     await machine.sync(machine.kubelet(), pod({ containers: [sleeper('a'), sleeper('b')] }));
     expect(pulls).toEqual(['a at 0', 'b at 0']);
+  });
+
+  test('resources of the first containers of a new pod are recorded while its sandbox starts, and before they are created', async () => {
+    const start = async (web: Pod, isFull: boolean) => {
+      const recorded: string[] = [];
+      const containerApplied = async (_uid: string, name: string): Promise<void> => {
+        recorded.push(`${name} at ${machine.clock.monotonic()}`);
+        if (isFull) throw new Error('no space left on device');
+      };
+      const nothing = {
+        appliedToContainer: () => undefined,
+        appliedToPod: () => undefined,
+        podApplied: async () => {},
+      };
+      const machine = new Machine({
+        runtime: { latencies: { runPodSandboxMs: 100 } },
+        components: { applied: { ...nothing, containerApplied } },
+      });
+      const { results } = await machine.sync(machine.kubelet(), web);
+      return { recorded, last: results.at(-1), live: machine.live() };
+    };
+    const withInit = await start(pod({ initContainers: [once('i')], containers: [sleeper('a')] }), false);
+    expect(withInit.recorded).toEqual(['i at 0', 'i at 100']);
+    const onFullDisk = await start(pod({ containers: [sleeper('a')] }), true);
+    expect(onFullDisk).toMatchObject({
+      recorded: ['a at 0', 'a at 100'],
+      last: { action: 'StartContainer', error: { message: 'no space left on device' } },
+      live: [],
+    });
   });
 });
 

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '@node-agent/async';
 import { writeAtomically } from '../atomic-write.ts';
 import type {
+  AtomicWriteOptions,
   BeneathOptions,
   DirectoryEntry,
   FileHandle,
@@ -156,7 +157,7 @@ export class MemoryFileSystem implements FileSystem {
     this.#fill(found, file, data, options?.mode);
   }
 
-  async writeFileAtomic(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void> {
+  async writeFileAtomic(path: string, data: string | Uint8Array, options?: AtomicWriteOptions): Promise<void> {
     const createSynced = async (temporary: string): Promise<void> => {
       this.#faults.check('open', temporary);
       const at = this.#free(temporary, 'open');
@@ -171,7 +172,7 @@ export class MemoryFileSystem implements FileSystem {
     };
     const rename = (from: string, to: string): Promise<void> => this.rename(from, to);
     const remove = (temporary: string): Promise<void> => this.remove(temporary);
-    await writeAtomically({ createSynced, rename, syncDirectory, remove }, path, 0);
+    await writeAtomically({ createSynced, rename, syncDirectory, remove }, path, 0, options);
   }
 
   async open(path: string, flags: 'r' | 'a'): Promise<FileHandle> {

@@ -17,9 +17,12 @@ export interface AllocationPort {
   /** Allocates the resources that the pod requests. */
   allocate(pod: Pod): void;
   /**
-   * Resolves once the pod's allocation is on disk. Until then, the pod's sandbox is not created and its containers are
-   * not changed.
+   * Resolves once a kubelet that starts after this one is killed finds the pod's allocation. Until then, the sandbox of
+   * a new pod is not created. A power loss may still undo the allocation, but it also ends the sandbox. The runtime's
+   * port for applied resources must let no container be created before {@link saved} has resolved.
    */
+  written(uid: string): Promise<void>;
+  /** Resolves once the pod's allocation survives a power loss. Until then, nothing of a known pod is changed. */
   saved(uid: string): Promise<void>;
   forget(uid: string): void;
   /** Forgets the allocations and resizes of all pods except those in `uids`. */
@@ -62,6 +65,7 @@ export const noAllocation: AllocationPort = {
   allocated: (pod) => pod,
   hasAllocation: () => true,
   allocate() {},
+  written: async () => {},
   saved: async () => {},
   forget() {},
   retain() {},

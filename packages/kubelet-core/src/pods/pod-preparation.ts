@@ -21,7 +21,7 @@ const PREPARATION_OVERDUE_MS = 100;
 interface Components {
   readonly clock: Clock;
   readonly recorder: EventRecorder;
-  readonly allocation: Pick<AllocationPort, 'saved'>;
+  readonly allocation: Pick<AllocationPort, 'saved' | 'written'>;
   readonly journal: PodJournalPort;
   readonly podCgroups: Pick<PodCgroups, 'ensure'>;
   readonly volumes: Pick<VolumesPort, 'makePodDataDirs' | 'waitForAttachAndMount'>;
@@ -43,28 +43,29 @@ export class PodPreparation {
   }
 
   /**
-   * Prepares a pod for its containers. The pod's allocation must be on disk before anything in the runtime changes and
-   * before its sandbox is created. If the runtime has no sandbox or container of the pod yet, the allocation is saved
-   * while the cgroup and then the volumes are prepared. If the kubelet is killed before the allocation is saved, the
-   * restarted kubelet admits the pod again and reuses cgroup and volumes.
+   * Prepares a pod for its containers. The pod's allocation must be saved before anything of the pod in the runtime
+   * changes. If the runtime has no sandbox or container of the pod yet, the allocation is written while the cgroup and
+   * then the volumes are prepared, and must be written before the sandbox is created. If the kubelet is killed before the
+   * allocation is written, the restarted kubelet admits the pod again and reuses cgroup and volumes. The allocation is
+   * saved while the sandbox starts; a power loss until then ends the sandbox, too.
    * @returns the pod's current runtime status
    */
   async prepare(pod: Pod, lastStatus: RuntimePodStatus, signal: AbortSignal): Promise<RuntimePodStatus> {
     if (lastStatus.sandboxes.length > 0 || lastStatus.containers.length > 0) {
-      await this.#saveAllocation(pod);
+      await this.#awaitAllocation(pod, 'saved');
       return this.#makeCgroupAndVolumes(pod, lastStatus, signal);
     }
     const parts = new TaskGroup(signal);
-    parts.add(() => this.#saveAllocation(pod));
+    parts.add(() => this.#awaitAllocation(pod, 'written'));
     parts.add(async (making) => void (await this.#makeCgroupAndVolumes(pod, lastStatus, making)));
     await parts.ended();
     signal.throwIfAborted();
     return lastStatus;
   }
 
-  async #saveAllocation(pod: Pod): Promise<void> {
+  async #awaitAllocation(pod: Pod, state: 'saved' | 'written'): Promise<void> {
     try {
-      await this.#components.allocation.saved(pod.metadata.uid);
+      await this.#components.allocation[state](pod.metadata.uid);
     } catch (err) {
       this.#warn(pod, eventReasons.failedSync, `error saving the pod's allocated resources: ${errorText(err)}`);
       throw err;

@@ -166,6 +166,14 @@ export class ContainerStarter {
   }
 
   /**
+   * Starts to record the resources of a container of a pod that has nothing in the runtime yet. The start of the
+   * container records them again, which writes nothing to disk unless this record failed.
+   */
+  recordEarly(first: Pick<StartRequest, 'pod' | 'container' | 'type'>): void {
+    this.#noteResources(first).catch(() => undefined);
+  }
+
+  /**
    * Links the logs of containers whose kubelet was killed between their start and the link. The `Started` event comes
    * just before the link, so a missing link means that the event may be missing too.
    */
@@ -287,7 +295,7 @@ export class ContainerStarter {
    * it had none. The previous container of the same name must have been removed before. Otherwise the recorded
    * resources would count as those of the previous container, which may still run.
    */
-  async #noteResources({ pod, container, type }: StartRequest): Promise<void> {
+  async #noteResources({ pod, container, type }: Pick<StartRequest, 'pod' | 'container' | 'type'>): Promise<void> {
     if (type === 'ephemeral') return;
     const resources = resourcesToApply(pod, container);
     await this.#components.applied?.containerApplied(pod.metadata.uid, container.name, resources);

@@ -108,6 +108,16 @@ export class PodContainers {
   }
 
   /**
+   * Starts to record the resources of the containers that start first in a new pod. This hides the write to disk behind
+   * the start of the sandbox.
+   */
+  recordEarly(pod: Pod, candidates: readonly Candidate[]): void {
+    for (const { container, type, pull } of candidates.slice(0, MAX_CONCURRENT)) {
+      if (pull !== undefined) this.#components.containers.recordEarly({ pod, container, type });
+    }
+  }
+
+  /**
    * Pulls the images of a container. Never rejects, because nothing handles the rejection if the sandbox fails first.
    */
   async #pull(

@@ -199,13 +199,14 @@ export class PodReconciler {
       actions.containersToStart.length;
     if (!actions.createSandbox && toStart === 0) return;
 
+    const logsMade = actions.createSandbox ? this.#components.sandboxes.makeLogs(pod) : Promise.resolve();
     const sandboxConfig = await this.#sandboxConfig(run, actions);
     if (sandboxConfig === undefined) return;
     if (actions.createSandbox && !(await this.#prepareClaims(run))) return;
     const failedBefore = actions.createSandbox && this.#components.tried.get(pod.metadata.uid, '') !== undefined;
     const { sandboxId } = actions;
     const sandboxReady = actions.createSandbox
-      ? this.#makeSandbox(run, actions, sandboxConfig)
+      ? this.#makeSandbox(run, actions, sandboxConfig, logsMade)
       : Promise.resolve({ sandboxId, sandboxConfig, empty: false, podIps: run.status.ips });
     // If a sandbox could not be created before, images are pulled only once a sandbox exists, to avoid repeating their
     // events.
@@ -248,6 +249,10 @@ export class PodReconciler {
     const init = candidates('init', initContainers, actions.initContainersToStart);
     const main = candidates('main', containers, actions.containersToStart);
 
+    // Nothing in the runtime: no container can have other resources.
+    if (run.status.sandboxes.length === 0 && run.status.containers.length === 0) {
+      starts.recordEarly(run.pod, [...init, ...main]);
+    }
     const sandbox = await sandboxReady;
     if (sandbox === undefined) return;
     run.signal.throwIfAborted();
@@ -431,6 +436,7 @@ export class PodReconciler {
     { pod, status, results, signal }: Run,
     { attempt }: PodActions,
     sandboxConfig: Init<PodSandboxConfig>,
+    logsMade: Promise<void>,
   ): Promise<ReadySandbox | undefined> {
     const { sandboxes, recorder, metrics, logger, tried } = this.#components;
     const target = formatPod(pod);
@@ -438,7 +444,7 @@ export class PodReconciler {
     let sandbox: Awaited<ReturnType<SandboxStarter['run']>>;
     try {
       const handler = await this.#components.runtimeHandler(pod, signal);
-      sandbox = await sandboxes.run(pod, sandboxConfig, handler, signal);
+      sandbox = await sandboxes.run(pod, sandboxConfig, handler, logsMade, signal);
     } catch (err) {
       signal.throwIfAborted();
       // The network of a pod that is being deleted may be removed while its sandbox is created.

@@ -36,18 +36,28 @@ export class SandboxStarter {
     this.#components = components;
   }
 
+  /** Makes the directory of the pod's logs, which {@link run} waits for. */
+  makeLogs(pod: Pod): Promise<void> {
+    const made = this.#components.files.makePodLogs(pod);
+    // The sandbox may not be run, for another reason.
+    made.catch(() => undefined);
+    return made;
+  }
+
   /**
    * Runs a pod's sandbox, or finds the one that an earlier call with a lost response created.
+   * @param logsMade from {@link makeLogs}
    * @returns the sandbox's ID, and whether this call created the sandbox, so that the sandbox must be empty
    */
   async run(
     pod: Pod,
     config: Init<PodSandboxConfig>,
     runtimeHandler: string,
+    logsMade: Promise<void>,
     signal: AbortSignal,
   ): Promise<{ readonly id: string; readonly fresh: boolean }> {
-    const { cri, clock, gate, metrics, files, tried } = this.#components;
-    await files.makePodLogs(pod);
+    const { cri, clock, gate, metrics, tried } = this.#components;
+    await logsMade;
     const work = async (): Promise<{ readonly id: string; readonly fresh: boolean }> => {
       const startMs = clock.monotonic();
       try {
