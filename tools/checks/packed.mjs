@@ -10,7 +10,7 @@ const SCOPE = '@node-agent/';
 
 /**
  * Packs every published package and unpacks it into `directory`/store/<name>/node_modules/<name> with links to its
- * declared dependencies. Other imports fail.
+ * declared dependencies. An import of a package that is not declared fails.
  * @returns the packages by name, each with its packed manifest, its folder, its README and the faults of its tarball
  */
 export function packAll(directory) {

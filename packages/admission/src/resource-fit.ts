@@ -30,8 +30,8 @@ export function rememberedRequests(options: { readonly useStatusResources?: bool
 
 /**
  * Returns the pod without requests for extended resources that a ResourceClaim backs, because the node's capacity does
- * not provide them (`removeMissingExtendedResources` in `pkg/kubelet/lifecycle/predicate.go`). Upstream counts the
- * claimed resources of the other pods as used.
+ * not provide them (`removeMissingExtendedResources` in `pkg/kubelet/lifecycle/predicate.go`). Upstream leaves
+ * these requests out only for the new pod, and counts those of the other pods as used.
  */
 function withoutClaimedResources(pod: Pod): Pod {
   if (pod.status?.extendedResourceClaimStatus === undefined) return pod;

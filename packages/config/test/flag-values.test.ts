@@ -5,7 +5,7 @@ import { flagValues } from '../src/flags/flag-values.ts';
 const values = (...argv: string[]) => flagValues(parseCommandLine(argv));
 
 describe('list of flag values', () => {
-  it("lists every flag sorted by name, with upstream's default if the flag is not given", () => {
+  it("the list has every flag sorted by name, with upstream's default if the flag is not given", () => {
     const all = values();
     expect(Object.keys(all)).toEqual(Object.keys(all).sort());
     expect(all).toMatchObject({
@@ -27,7 +27,7 @@ describe('list of flag values', () => {
     });
   });
 
-  it("lists the values of given flags in upstream's normal form", () => {
+  it("the list shows the values of given flags in upstream's normal form", () => {
     const given = [
       '--config=/k.yaml',
       '--anonymous-auth=F',
@@ -52,7 +52,7 @@ describe('list of flag values', () => {
     });
   });
 
-  it('lists a value for every flag', () => {
+  it('the list of flag values has a value for every flag', () => {
     for (const [name, value] of Object.entries(values())) expect(value, name).not.toMatch(/undefined|object|null/);
   });
 
@@ -83,7 +83,7 @@ describe('list of flag values', () => {
     ['authentication-token-webhook', [], 'false'],
     ['authentication-token-webhook', ['--authentication-token-webhook'], 'true'],
     ['pod-max-pids', [], '-1'],
-  ])('lists --%s given as %j with the value %j', (name, argv, value) => {
+  ])('the list of flag values shows --%s given as %j with the value %j', (name, argv, value) => {
     expect(values(...argv)[name]).toBe(value);
   });
 

@@ -114,7 +114,7 @@ export class DbusConnection {
     stream.on('close', () => this.#end(new DbusError('Closed', 'the D-Bus connection was closed')));
   }
 
-  /** Whether the connection has ended. Calls fail then. */
+  /** Whether the connection has ended. A call on an ended connection fails. */
   get isClosed(): boolean {
     return this.#ended !== undefined;
   }

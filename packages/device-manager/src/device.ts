@@ -47,8 +47,8 @@ function numaNodesOf(nodes: readonly { readonly ID: number }[]): readonly number
 }
 
 /**
- * Device ids by NUMA node; -1 for devices without a node. A device with several NUMA nodes occurs several times, as in
- * upstream's file.
+ * Device ids by NUMA node; -1 for devices without a node. A device with several NUMA nodes is listed under each of
+ * them, as in upstream's checkpoint.
  */
 export type DevicesByNuma = ReadonlyMap<number, readonly string[]>;
 

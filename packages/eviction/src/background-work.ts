@@ -2,7 +2,7 @@ import { linkAbort } from '@node-agent/async';
 import type { Lane } from './lanes.ts';
 
 /**
- * Runs long work in the background of the control loop, at most one piece per lane. Such work may take minutes (an
+ * Runs long work in the background of the control loop, at most one task per lane. Such work may take minutes (an
  * image that the runtime does not remove, a pod that is slow to terminate), while a memory shortage must be handled
  * within seconds.
  */

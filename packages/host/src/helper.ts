@@ -115,7 +115,7 @@ function end(): void {
   process.exit();
 }
 
-/** Exits if no place is held. A held place is in use by the parent or a container. */
+/** Exits if nothing is held: a held file, directory or device is in use by the parent or a container. */
 function endIfIdle(): void {
   if (held.size === 0) end();
   idle = setTimeout(endIfIdle, IDLE_MS);

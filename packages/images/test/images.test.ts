@@ -506,7 +506,7 @@ describe('concurrent pulls', () => {
     expect(await Promise.all(all)).toHaveLength(4);
   });
 
-  test('starts later pulls at a new rate', async () => {
+  test('pulls that are requested after the pull rate changed start at the new rate', async () => {
     const { manager, ensure, clock, pulls } = setUp({ qps: 1, burst: 1 });
     const all = [ensure('a:1')];
     await clock.settle();

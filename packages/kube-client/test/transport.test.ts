@@ -42,7 +42,7 @@ describe.each(PROTOCOLS)('requests over %s', (_protocol, http2) => {
     ],
     ['succeeds if the certificate is not verified', ({ url }) => ({ server: url, skipTlsVerify: true }), undefined],
     ['fails if no server listens on the port', () => ({ server: 'https://127.0.0.1:1' }), 'ECONNREFUSED'],
-  ])('a request %s', async (_, cluster, problem) => {
+  ])('a request of the client over HTTPS %s', async (_, cluster, problem) => {
     const server = await f.tlsServer(http2);
     const { client } = f.clientOf({ cluster: cluster(server), user: {} });
     const call = client.get(resources.nodes, { name: 'a' });

@@ -364,7 +364,7 @@ describe('a cancelled shutdown', () => {
     await world.stop();
   });
 
-  test('N9: a shutdown that restarts at once, while logind gives no lock, is delayed by the old lock', async () => {
+  test('N9: a cancelled shutdown that begins again before logind gives a new lock keeps the old lock', async () => {
     world.active = [podOf('a', 0, 3), podOf('b', 1000, 3)];
     const manager = await world.start(PERIODS);
     world.lockProblem = 'The operation inhibition has been requested for is already running';
@@ -382,7 +382,7 @@ describe('a cancelled shutdown', () => {
     await world.stop();
   });
 
-  test('N9: a shutdown that restarts while a lock is requested terminates pods immediately', async () => {
+  test('N9: a cancelled shutdown that begins again while a lock is requested terminates pods immediately', async () => {
     await world.start(PERIODS);
     await world.say(true);
     world.lockHangs = true;

@@ -14,8 +14,8 @@ const LARGE_BYTES = 32 * 1024;
 const WORKER_HEAP_MB = 512;
 
 /**
- * Time limit for reading a large manifest. A list of 15,000 pods takes 16 s on a busy machine. A megabyte of brackets or
- * tags takes minutes, and other large manifests wait for it.
+ * Time limit for reading a large manifest. To read a list of 15,000 pods takes 16 s on a busy machine. To read a
+ * megabyte of brackets or tags takes minutes, and meanwhile other large manifests wait.
  */
 const APART_MS = 120_000;
 

@@ -19,7 +19,7 @@ const container = (requests: Amounts, limits: Amounts = {}): Container => ({
 const sidecar = (requests: Amounts): Container => ({ ...container(requests, requests), restartPolicy: 'Always' });
 
 describe('podRequests and podLimits', () => {
-  it('requests with the status are the largest of requested, allocated and actuated resources, also for sidecars and pod-level resources', () => {
+  it('with useStatusResources, requests are the maximum of spec and status, also for sidecars and at pod level', () => {
     const named = (name: string, cpu: string): Container => ({ ...container({ cpu }), name });
     const tells = (name: string, actuated: string, allocated: string) => ({
       name,

@@ -205,7 +205,7 @@ describe('afterProbe', () => {
       Array(4).fill(undefined),
     ],
     ['counts consecutive successes', 'readiness', ['success', 'success'], [undefined, 'success']],
-  ])('R2: a probe %s', (_, kind, results, sets) => {
+  ])('R2: for its thresholds, a probe %s', (_, kind, results, sets) => {
     let state = known;
     const seen = results.map((result) => {
       const after = afterProbe(state, result, kind, thresholds);

@@ -6,8 +6,8 @@ import { brand, hasBrand } from '@node-agent/async';
  * - `KillPod`: some containers or sandboxes could not be stopped.
  * - `BadAnswer`: the runtime's response is invalid.
  * - `UnreadableNotes`: the file in which a kubelet recorded pending restarts and unsuccessful hooks cannot be read.
- * - `EndedUnseen`: a container that started late has exited since the pod's status was read; the next sync handles it.
- * - `Running`: a container that was to be removed started late and runs; the next sync handles it.
+ * - `EndedUnseen`: a container has run and exited since the pod's status was read; the next sync handles it.
+ * - `Running`: a container that was to be removed has started in the meantime; the next sync handles it.
  * - `Unsupported`: the pod or the runtime needs a feature that this kubelet does not have.
  * - `InvalidSpec`: the pod's spec is invalid; retries cannot succeed.
  * - `NonRootViolation`: a container violates its `runAsNonRoot`.

@@ -86,7 +86,7 @@ describe('C1: lost responses of the runtime', () => {
     expect(machine.live()).toEqual([]);
   });
 
-  describe('C5: late starts are looked up before a sandbox is stopped', () => {
+  describe('C5: before a sandbox is stopped, the kubelet checks whether its created containers have started', () => {
     const two = pod({ terminationGracePeriodSeconds: 30, containers: [sleeper('a'), sleeper('b')] });
 
     /**
@@ -124,7 +124,7 @@ describe('C1: lost responses of the runtime', () => {
       ['hangs', { kind: 'hang' }, 7_000],
       ['fails', { kind: 'error', code: 'UNAVAILABLE' }, 5_000],
     ])(
-      'C5: if the lookup of late starts %s, the kill continues after at most 2 s without a hook or event',
+      'C5: if reading the status of a created container %s, its kill goes on after at most 2 s without hook or event',
       async (_name, fault, ms) => {
         const { machine, kill } = await half(600_000);
         machine.cri.faults.add({ rpc: 'containerStatus', times: 1, fault });
@@ -195,7 +195,7 @@ describe('C1: lost responses of the runtime', () => {
     expect(machine.live()).toEqual(['a/1']);
   });
 
-  test('C4: a container that started late stops before the sidecars', async () => {
+  test('C4: a container that started after StartContainer timed out stops before the sidecars', async () => {
     const initContainers = [sleeper('s', { restartPolicy: 'Always' })];
     const web = pod({ initContainers, containers: [sleeper('a')], terminationGracePeriodSeconds: 30 });
     const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7, stopDelayMs: 5_000 }) } });
@@ -225,7 +225,7 @@ describe('C1: lost responses of the runtime', () => {
     expect(machine.events.filter((event) => event.includes('Killing'))).toHaveLength(2);
   });
 
-  test('C5: running containers are signalled immediately although late starts are unknown; sidecars wait 2 s', async () => {
+  test('C5: running containers are signalled while the state of another is unknown; sidecars wait 2 s', async () => {
     const initContainers = [sleeper('s', { restartPolicy: 'Always' })];
     const web = pod({ initContainers, containers: [sleeper('a'), sleeper('b')], terminationGracePeriodSeconds: 30 });
     const machine = new Machine({ runtime: { script: () => ({ termExitCode: 7 }) } });
@@ -253,7 +253,7 @@ describe('C1: lost responses of the runtime', () => {
     ]);
   });
 
-  describe('C5: container with a late start', () => {
+  describe('C5: container that started after StartContainer timed out (late start)', () => {
     const hooked = pod({
       terminationGracePeriodSeconds: 30,
       containers: [sleeper('a', { lifecycle: { preStop: { exec: { command: ['drain'] } } } })],

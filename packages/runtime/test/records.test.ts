@@ -174,12 +174,12 @@ describe('lists of a runtime', () => {
     ]);
   });
 
-  test('lists of pods show whether a sandbox is ready', () => {
+  test('toRuntimePods shows whether a sandbox is ready', () => {
     const [shown] = toRuntimePods([aSandbox('s1', 'u1', { state: PodSandboxState.SANDBOX_NOTREADY })], []);
     expect(shown?.sandboxes).toMatchObject([{ state: 'notReady', attempt: 0 }]);
   });
 
-  test('lists of pods show the image of a container as requested and as resolved by the node', () => {
+  test('toRuntimeContainer shows the image of a container as requested and as resolved by the node', () => {
     const image = (fields: object): unknown[] => {
       const shown = toRuntimeContainer(messages.Container.create({ id: 'c', ...fields }));
       return [shown.image, shown.imageId];

@@ -193,8 +193,8 @@ export class StatusManager {
 
   /**
    * Returns the status that the API shows for this version of a static pod; the status of an older version belongs to
-   * another pod. A terminal phase, main containers that terminated for good, and terminated init containers are left
-   * out. These parts may belong to an earlier instance of the static pod (stopped by a machine shutdown, or with its
+   * another pod. The result has no terminal phase, no main containers that terminated for good, and no terminated init
+   * containers: these may belong to an earlier instance of the static pod (stopped by a machine shutdown, or with its
    * manifest removed for a while). The runtime reports how init containers of this instance terminated. If the runtime
    * has lost the record of an init container, the generated status shows the result as unknown, as upstream does.
    */

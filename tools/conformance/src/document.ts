@@ -26,7 +26,7 @@ export function parseData(data: string): DocumentData {
   return data.trim() === '' ? {} : (JSON.parse(data) as DocumentData);
 }
 
-/** Replaces the part of one selection in the document. The parts of other selections stay as they are. */
+/** Replaces the section of one selection of specs in the document. The other sections stay as they are. */
 export function withPart(
   { page, data }: ConformanceDocument,
   selection: SelectionName,

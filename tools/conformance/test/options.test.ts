@@ -173,7 +173,7 @@ test("progressOf counts passed and failed specs in ginkgo's output", () => {
   expect(progressOf('')).toEqual({ chosen: 0, passed: 0, failed: 0 });
 });
 
-test("parses the node suite's calls of systemd-run and systemctl, and matches unit names", () => {
+test("the node suite's calls of systemd-run and systemctl are parsed, and a pattern selects unit names", () => {
   const words = ['-p', 'Delegate=true', '-p', 'StandardError=append:/o/kubelet.log', '--unit=kubelet-1.service'];
   const request = parseRun([
     ...words,

@@ -219,7 +219,7 @@ test('rules excuse only the specs that they name', () => {
   }
 });
 
-test('withPart replaces the part of one selection, and keeps the other parts in the order of the selections', () => {
+test('withPart replaces the section of one selection of specs, and keeps the order of the sections', () => {
   const passes = run(report(spec('a', 'passed')));
   const one = summary(facts, { ours: [passes] });
   const slower = run({ ...passes.result, seconds: 122 }, 'Go kubelet');

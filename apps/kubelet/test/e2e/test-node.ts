@@ -11,8 +11,8 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const WAIT_MS = 60_000;
 
 /**
- * Path of a Go kubelet that runs instead of this kubelet, to see what a test observes with it. Tests of endpoints and
- * files that only this kubelet has fail then.
+ * Path of a Go kubelet that runs instead of this kubelet, to see what a test observes with it. With a Go kubelet, tests
+ * of endpoints and files that only this kubelet has fail.
  */
 const OTHER_KUBELET = process.env.NODE_AGENT_E2E_KUBELET;
 

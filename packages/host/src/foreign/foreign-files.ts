@@ -28,7 +28,7 @@ export interface ForeignFiles {
   isDeviceInUse(path: string, signal?: AbortSignal): Promise<boolean>;
   /**
    * Does the same as `FileSystem.holdBeneath`, but also enters other mounts and triggers automounts along the path. The
-   * place is held for at most three minutes, so callers must check afterwards that it was still held while they used
+   * target is held for at most three minutes, so callers must check afterwards that it was still held while they used
    * it.
    */
   holdBeneath(directory: string, path: string, options?: HoldOptions, signal?: AbortSignal): Promise<HeldPlace>;

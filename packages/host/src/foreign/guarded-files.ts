@@ -77,7 +77,7 @@ export class GuardedFiles implements ForeignFiles {
     return this.#helpers.abandoned;
   }
 
-  /** Number of places that did not respond and still count as suspected. */
+  /** Number of places ({@link placeOf}) that did not respond and still count as suspected. */
   get suspected(): number {
     return this.#suspicions.size;
   }
@@ -129,7 +129,7 @@ export class GuardedFiles implements ForeignFiles {
     const args = [directory, path, makeDirectories ? 1 : 0] as const;
     const { value, release } = await this.#guarded(`${directory}/${path}`, signal, async (place) => {
       const held = await this.#inTurn('holdBeneath', directory, place, () => this.#hold(args, place));
-      // The caller has aborted and will not release the held place, so the place is released here.
+      // The caller has aborted and will not release the held file, so the file is released here.
       if (signal?.aborted) await held.release();
       return held;
     });

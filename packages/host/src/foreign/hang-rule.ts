@@ -1,4 +1,4 @@
-/** State of a place whose file system did not respond. */
+/** State of a place ({@link placeOf}) whose file system did not respond. */
 export interface Suspicion {
   /** Number of consecutive calls without a response. */
   readonly hangs: number;

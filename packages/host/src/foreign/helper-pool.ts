@@ -12,7 +12,7 @@ export interface HelperPoolComponents {
 interface Running {
   readonly helper: Helper;
   calls: number;
-  /** Number of places that the helper holds for others. */
+  /** Number of files, directories and devices that the helper holds, or is about to hold, for callers of `hold`. */
   holds: number;
   /**
    * Whether the helper gets no further calls, because a call hangs in it or it is ending. A retired helper is killed
@@ -22,10 +22,10 @@ interface Running {
   readonly hungPlaces: Set<string>;
 }
 
-/** A place held by one helper process and known only to that process. */
+/** A file, directory or device that one helper process holds; only that process can release it. */
 export interface Held {
   readonly value: HelperCalls['holdBeneath']['value'];
-  /** Releases the place. Never throws, and waits no longer than a call may take. */
+  /** Releases the held file, directory or device. Never throws, and waits no longer than a call may take. */
   release(): Promise<void>;
 }
 
@@ -34,13 +34,13 @@ type OnLate = () => Error;
 
 /**
  * The current helper process and its predecessors. A helper in which a call hangs gets no further calls. The pool kills
- * the helper when no caller waits for the helper or uses a place that it holds. A helper that cannot be killed, because
+ * the helper when no caller waits for the helper or uses a file that it holds. A helper that cannot be killed, because
  * its call sleeps in the kernel, is abandoned.
  */
 export class HelperPool {
   readonly #components: HelperPoolComponents;
   readonly #deadlineMs: number;
-  /** Number of abandoned helpers that hang in each place. */
+  /** Number of abandoned helpers that hang in each place, by the result of `placeOf`. */
   readonly #stuck = new Map<string, number>();
   #running: Running | undefined;
   #abandoned = 0;

@@ -4,7 +4,7 @@ import { onLinux } from '../mount-id.ts';
 import { holdBeneath } from '../open-checked.ts';
 import { type HelperCalls, HOLD_MS } from './protocol.ts';
 
-/** Places that a helper process holds for its parent. */
+/** Files, directories and devices that a helper process holds for its parent. */
 export class HeldPlaces {
   readonly #places = new Map<string, { readonly file: FileHandle; readonly timer: NodeJS.Timeout }>();
   #count = 0;

@@ -45,8 +45,8 @@ export interface HelperCalls {
     readonly value: { readonly id: string; readonly handle: string; readonly stat: FileStat };
   };
   /**
-   * Releases a place held by `holdBeneath`. A place that is no longer held, or that another helper holds, is not an
-   * error.
+   * Releases what `holdBeneath` holds. An ID of which nothing is held any more, or which another helper gave, is not
+   * an error.
    */
   release: { readonly args: readonly [id: string]; readonly value: null };
   /** Measures a directory with everything below it, up to the given number of entries and milliseconds. */
@@ -60,7 +60,7 @@ export interface HelperCalls {
   giveTree: { readonly args: readonly [path: string, gid: number]; readonly value: GivenTree };
 }
 
-/** Time after which a helper releases a place that its holder did not release. */
+/** Time after which a helper releases a file, directory or device that the caller of `holdBeneath` did not release. */
 export const HOLD_MS = 180_000;
 
 export type HelperCallName = keyof HelperCalls;

@@ -137,7 +137,7 @@ export class MemoryFileSystem implements FileSystem {
     this.#tree.unmount(this.#tree.existing(path, false, 'umount'));
   }
 
-  /** Number of held places, for leak checks in tests. */
+  /** Number of files, directories and devices that `holdBeneath` holds, for leak checks in tests. */
   get heldPlaces(): number {
     return this.#held.size;
   }

@@ -99,8 +99,8 @@ export class Killer {
           }
         }),
       );
-    // Sidecars stop after all containers that run at this time, including those that started late. Other containers are
-    // stopped without waiting for the lookup of late starts.
+    // Sidecars stop after all other running containers, including those that started after StartContainer timed out.
+    // Running containers that are not sidecars are stopped at once, while the kubelet still looks for such starts.
     const killEarly = async (): Promise<readonly RuntimeContainer[]> => {
       if (turns === undefined) return [];
       const { running } = await this.#findLateStarts(runningPod.uid, mayHaveStarted, signal);

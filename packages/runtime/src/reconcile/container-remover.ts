@@ -31,7 +31,7 @@ export class ContainerRemover {
    * status
    * @throws CriError
    * @throws the errors of the file system
-   * @throws PodRuntimeError `BadAnswer`, or `Running` if the container started late
+   * @throws PodRuntimeError `BadAnswer`, or `Running` if the container has started in the meantime
    */
   async remove(containerId: string, keepLogs: boolean, signal: AbortSignal): Promise<void> {
     try {

@@ -13,8 +13,8 @@ export type ProbeOrder = { readonly watch: { readonly profile?: readonly string[
 export interface ProbeReport {
   /**
    * Longest hold of the event loop: time in ms for which the main thread used the CPU without running a due timer. CPU
-   * time is measured, because the thread may wait for a CPU on a busy machine. Up to {@link EVERY_MS} of other work are
-   * included.
+   * time is measured, because the thread may wait for a CPU on a busy machine. CPU time from before the timer was due
+   * is included, up to {@link EVERY_MS}.
    */
   readonly holdMs: number;
   /** Time in ms spent in each named function and in its callees; empty without `profile`. */

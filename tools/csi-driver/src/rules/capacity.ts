@@ -70,7 +70,7 @@ function rangeProblem(range: CapacityRange | undefined, maxVolumeBytes: number):
 
 /**
  * Returns the storage kind of a new volume: the parameter `kind`, or the kind with the most free capacity.
- * @param used bytes in use per kind
+ * @param used bytes in use, by storage kind
  */
 export function chooseKind(
   { capacity }: CapacityLimits,
