@@ -17,6 +17,7 @@ import { runtimeRpcs } from './core/runtime-rpcs.ts';
 import { type RuntimeStreams, runtimeStreams } from './core/runtime-streams.ts';
 import { SANDBOX_IMAGE, sandboxRpcs, sandboxStopped } from './core/sandbox-rpcs.ts';
 import {
+  type ContainerRecord,
   containerState,
   containersIn,
   type Latencies,
@@ -98,8 +99,8 @@ export interface RecoverOptions {
   readonly died?: (container: { readonly id: string; readonly name: string; readonly podUid: string }) => boolean;
 }
 
-/** A container whose first process is running. Used by invariant checks. */
-export interface LiveContainer {
+/** A container of the runtime, for checks in tests. */
+export interface FakeContainerInfo {
   readonly id: string;
   readonly name: string;
   readonly attempt: number;
@@ -281,9 +282,9 @@ export class FakeRuntime extends DispatchedService {
   /**
    * Removes the records of all exited containers without a call through the CRI, as an administrator does with `crictl
    * rm -a`.
-   * @returns the ids of the removed containers
+   * @returns the removed containers
    */
-  forgetDeadContainers(): string[] {
+  forgetDeadContainers(): FakeContainerInfo[] {
     if (this.down) return [];
     const dead = [...this.#state.containers.values()].filter((container) => {
       const isIdle = !container.starting && !container.removing && !container.taskLeaked;
@@ -294,26 +295,23 @@ export class FakeRuntime extends DispatchedService {
       this.#state.containerNames.delete(name);
       this.#state.emit(ContainerEventType.CONTAINER_DELETED_EVENT, id, sandboxId);
     }
-    return dead.map(({ id }) => id);
+    return dead.flatMap((container) => this.#infoOf(container) ?? []);
   }
 
   /** Returns the running containers in order of creation. */
-  liveContainers(): LiveContainer[] {
-    const live: LiveContainer[] = [];
-    for (const container of this.#state.containers.values()) {
-      const pod = this.#state.sandboxes.get(container.sandboxId)?.metadata;
-      if (containerState(container) !== ContainerState.CONTAINER_RUNNING || pod === undefined) continue;
-      live.push({
-        id: container.id,
-        name: container.metadata.name,
-        attempt: container.metadata.attempt,
-        podUid: pod.uid,
-        podName: pod.name,
-        podNamespace: pod.namespace,
-        sandboxId: container.sandboxId,
-      });
-    }
-    return live;
+  liveContainers(): FakeContainerInfo[] {
+    return [...this.#state.containers.values()].flatMap((container) => {
+      if (containerState(container) !== ContainerState.CONTAINER_RUNNING) return [];
+      return this.#infoOf(container) ?? [];
+    });
+  }
+
+  /** Returns `undefined` if the container's sandbox no longer exists. */
+  #infoOf({ id, metadata, sandboxId }: ContainerRecord): FakeContainerInfo | undefined {
+    const pod = this.#state.sandboxes.get(sandboxId)?.metadata;
+    if (pod === undefined) return undefined;
+    const { uid: podUid, name: podName, namespace: podNamespace } = pod;
+    return { id, name: metadata.name, attempt: metadata.attempt, podUid, podName, podNamespace, sandboxId };
   }
 
   /** Number of running exec processes in all containers. */

@@ -13,10 +13,10 @@ export { anyImage, busyboxImage, type FakeImage, type Registry, type RegistryAns
 export type { RpcName } from './core/rpcs.ts';
 export { type Latencies, typicalLatencies } from './core/state.ts';
 export {
+  type FakeContainerInfo,
   FakeRuntime,
   type FakeRuntimeComponents,
   type FakeRuntimeOptions,
-  type LiveContainer,
   type RecoverOptions,
 } from './fake-runtime.ts';
 export { FakeCriServer, type FakeCriServerOptions, type ServedRuntime } from './fake-server.ts';

@@ -57,7 +57,7 @@ test('forgetDeadContainers removes the records of exited containers only', async
   const it = await world();
   const { containerId: ended } = await startPod(it, ['sh', '-c', 'exit 3']);
   await it.clock.advance(1);
-  expect(it.runtime.forgetDeadContainers()).toEqual([ended]);
+  expect(it.runtime.forgetDeadContainers()).toMatchObject([{ id: ended, attempt: 0 }]);
   expect((await it.runtime.listContainers({ filter: null })).containers).toEqual([]);
   expect(it.runtime.forgetDeadContainers()).toEqual([]);
 });

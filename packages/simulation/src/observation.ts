@@ -78,7 +78,7 @@ export type Happening =
       readonly groups: readonly string[];
     }
   /** The runtime's record of an exited container was removed without a request from a kubelet. */
-  | { readonly kind: 'recordRemoved'; readonly id: string }
+  | { readonly kind: 'recordRemoved'; readonly id: string; readonly podUid: string; readonly name: string }
   /** A pod will be bound to the node in the API immediately after this observation. */
   | { readonly kind: 'podCreated'; readonly pod: PodPlan }
   /**

@@ -271,7 +271,8 @@ function killSandbox({ world, tell }: Stage, nth: number): void {
 }
 
 function removeRecords({ world, tell }: Stage): void {
-  for (const id of world.runtime.forgetDeadContainers()) tell({ kind: 'recordRemoved', id });
+  for (const { id, podUid, name } of world.runtime.forgetDeadContainers())
+    tell({ kind: 'recordRemoved', id, podUid, name });
 }
 
 function crashRuntime({ world, tell }: Stage, { downMs, lost }: Extract<Action, { do: 'crashRuntime' }>): void {

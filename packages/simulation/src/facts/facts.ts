@@ -248,6 +248,11 @@ export class Facts {
     return this.#removalAskedAtMs.has(containerId);
   }
 
+  /** Returns the time at which a kubelet first requested the removal of a container's record. */
+  removalAskedAtMs(containerId: string): number | undefined {
+    return this.#removalAskedAtMs.get(containerId);
+  }
+
   /**
    * Reports whether a container was stopped after the time from which its liveness probe may fail permanently. A
    * container that was stopped for its liveness probe is restarted unless its policy is Never.

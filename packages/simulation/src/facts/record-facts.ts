@@ -14,6 +14,8 @@ const UNKNOWN_END = 'ContainerStatusUnknown';
 export class RecordFacts {
   /** Times of the removals, by container ID. */
   readonly #removedAtMs = new Map<string, number>();
+  /** Time of the last removal of any record of a container, by `uid/name`. The record may be of an attempt that never ran. */
+  readonly #lastRemovedAtMs = new Map<string, number>();
   readonly #told = new Set<string>();
   /** Times at which a kubelet last reported that the exit of a container is unknown, by `uid/name`. */
   readonly #saidLostAtMs = new Map<string, number>();
@@ -62,6 +64,14 @@ export class RecordFacts {
     return this.#removedAtMs.get(id) ?? Number.POSITIVE_INFINITY;
   }
 
+  /**
+   * Reports whether any record of the container was removed without the kubelet's knowledge after `atMs`. The record may
+   * be of an attempt that never ran.
+   */
+  wasAnyRemovedAfter({ podUid, name }: Life, atMs: number): boolean {
+    return (this.#lastRemovedAtMs.get(`${podUid}/${name}`) ?? -1) > atMs;
+  }
+
   observe(observation: Observation): void {
     if (observation.kind === 'kubeletStarted') {
       this.#told.clear();
@@ -70,7 +80,11 @@ export class RecordFacts {
     // A kubelet may not have found exits in the API if the API's content was stale or incomplete.
     if (this.#api.stale) this.#shownAtStart = new Set();
     if (observation.kind === 'apiRequest' && observation.shown?.mirror === false) this.#onShown(observation.shown);
-    if (observation.kind === 'recordRemoved') this.#removedAtMs.set(observation.id, observation.atMs);
+    if (observation.kind === 'recordRemoved') {
+      const { id, podUid, name, atMs } = observation;
+      this.#removedAtMs.set(id, atMs);
+      this.#lastRemovedAtMs.set(`${podUid}/${name}`, atMs);
+    }
     if (observation.kind !== 'status') return;
     const { uid } = observation.status.pod.metadata;
     const {

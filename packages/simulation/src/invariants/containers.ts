@@ -326,13 +326,15 @@ function isForgotten(life: Life, facts: Facts): boolean {
 }
 
 /**
- * Reports whether the kubelet removed the record of a run because a later run of the container had a record, and the
- * later record was lost.
+ * Reports whether the kubelet removed the record of a run because a later attempt of the container had a record, and the
+ * later record was lost. The later attempt may have failed to start; then it has a record, but no run.
  */
 function isLostWithLater(life: Life, facts: Facts): boolean {
-  if (!facts.wasRemovalAsked(life.id) || facts.records.wasTold(life)) return false;
+  const removalAskedAtMs = facts.removalAskedAtMs(life.id);
+  if (removalAskedAtMs === undefined || facts.records.wasTold(life)) return false;
   const runs = facts.lives.of(life.podUid, life.name);
-  return runs.slice(runs.indexOf(life) + 1).some((later) => facts.records.isLost(later));
+  if (runs.slice(runs.indexOf(life) + 1).some((later) => facts.records.isLost(later))) return true;
+  return facts.records.wasAnyRemovedAfter(life, removalAskedAtMs);
 }
 
 /**
