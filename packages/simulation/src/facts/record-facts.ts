@@ -97,7 +97,9 @@ export class RecordFacts {
       ...initContainerStatuses,
       ...ephemeralContainerStatuses,
     ]) {
-      if (state?.terminated?.reason === UNKNOWN_END) this.#saidLostAtMs.set(`${uid}/${name}`, observation.atMs);
+      // An init container that waits counts as failed if its last state is a failure, as in upstream's `getPhase`.
+      const exit = state?.terminated ?? (state?.waiting === undefined ? undefined : lastState?.terminated);
+      if (exit?.reason === UNKNOWN_END) this.#saidLostAtMs.set(`${uid}/${name}`, observation.atMs);
       for (const one of [state, lastState]) {
         const id = bareContainerId(one?.terminated?.containerID);
         // An exit that was reported while its record existed stays known to the kubelet when the record is removed.
