@@ -33,6 +33,7 @@ export function hollowEndpoints(
     getPodByName: (namespace: string, name: string) => kubelet.getPodByName(namespace, name),
     translatePodUid: (uid: string) => kubelet.translatePodUid(uid),
     getRunningPods: (signal: AbortSignal) => kubelet.getRunningPods(signal),
+    getRunningPod: (uid: string, signal: AbortSignal) => kubelet.getRunningPod(uid, signal),
   };
   const streams = streamEndpoints({ clock, logger, metrics, runtime: cri, ...pods });
   const provider = (): NonNullable<ReturnType<typeof stats>> => {

@@ -31,6 +31,7 @@ export class NodeHeldDirectory implements HeldDirectory {
   readonly #mountId: string;
   #names: Dir | undefined;
   #isAtEnd = false;
+  #isClosed = false;
 
   private constructor(fd: number, path: string, opened: string | Buffer) {
     this.#fd = fd;
@@ -130,6 +131,9 @@ export class NodeHeldDirectory implements HeldDirectory {
   }
 
   async close(): Promise<void> {
+    // After the first close, another file may have the same descriptor.
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     await Promise.all([this.#names?.close(), closeDescriptor(this.#fd)]);
   }
 

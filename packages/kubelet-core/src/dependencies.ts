@@ -120,6 +120,8 @@ export interface KubeletView {
   /** Returns the UID of the static pod for the UID of its mirror pod; any other UID unchanged. */
   translatePodUid(uid: string): string;
   getRunningPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
+  /** Returns the pod of {@link getRunningPods} with this UID, without listing the other pods. */
+  getRunningPod(uid: string, signal?: AbortSignal): Promise<RuntimePod | undefined>;
   explain(namespace: string, name: string): PodExplanation | undefined;
   /**
    * Explains which resources the node is short of and what eviction did about it; `undefined` if pods are never

@@ -271,6 +271,13 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return (await this.#deps.runtime.getPods(signal)).filter(mayRun);
   }
 
+  async getRunningPod(uid: string, signal?: AbortSignal): Promise<RuntimePod | undefined> {
+    const { runtime } = this.#deps;
+    if (runtime.getPod === undefined) return (await this.getRunningPods(signal)).find((pod) => pod.uid === uid);
+    const pod = await runtime.getPod(uid, signal);
+    return pod !== undefined && mayRun(pod) ? pod : undefined;
+  }
+
   /** Explains what a pod waits for, since when, and what happened before; `undefined` for unknown pods. */
   explain(namespace: string, name: string): PodExplanation | undefined {
     const pod = this.#deps.podManager.getPodByName(namespace, name);

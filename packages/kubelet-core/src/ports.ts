@@ -138,6 +138,8 @@ export interface RuntimeReadiness {
 export interface RuntimePort {
   /** Returns the pods that have any container or sandbox in the runtime. */
   getPods(signal?: AbortSignal): Promise<readonly RuntimePod[]>;
+  /** Returns one pod as {@link getPods} does. If this method is absent, all pods are listed. */
+  getPod?(uid: string, signal?: AbortSignal): Promise<RuntimePod | undefined>;
   getPodStatus(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus>;
   syncPod(pod: Pod, status: RuntimePodStatus, signal: AbortSignal): Promise<PodSyncResult>;
   /** Runs the pending `postStart` hooks of running containers. If this method is absent, only a sync runs them. */

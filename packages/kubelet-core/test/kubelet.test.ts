@@ -645,3 +645,25 @@ test('explain returns what a pod waits for', async () => {
   ]);
   controller.abort();
 });
+
+test.each([true, false])(
+  'getRunningPod returns a pod with anything that runs (runtime has getPod: %s)',
+  async (hasGetPod) => {
+    const pods = [makeRuntimePod('dead', 'notReady'), makeRuntimePod('live')];
+    let lists = 0;
+    const { kubelet } = setUp({
+      runtime: {
+        ...healthyRuntime,
+        getPods: async () => {
+          lists++;
+          return pods;
+        },
+        ...(hasGetPod && { getPod: async (uid: string) => pods.find((pod) => pod.uid === uid) }),
+      },
+    });
+    expect(await kubelet.getRunningPod('live')).toBe(pods[1]);
+    expect(await kubelet.getRunningPod('dead')).toBeUndefined();
+    expect(await kubelet.getRunningPod('unknown')).toBeUndefined();
+    expect(lists).toBe(hasGetPod ? 0 : 3);
+  },
+);

@@ -270,6 +270,13 @@ export class PodRuntime {
   }
 
   /**
+   * Returns one pod as {@link getPods} does, without listing the others; `undefined` if the runtime has nothing of it.
+   */
+  getPod(uid: string, signal?: AbortSignal): Promise<RuntimePod | undefined> {
+    return this.#reader.list(uid, signal);
+  }
+
+  /**
    * Returns the complete runtime status of one pod, including dead containers with their termination messages.
    * @param name '' if unknown; the result then has the name of the sandbox
    * @throws CriError

@@ -35,6 +35,39 @@ test('criPods shows the same pods as a PodRuntime', async () => {
   expect(await status()).toMatchObject({ name, namespace, sandboxes: [{ state: 'notReady' }] });
 });
 
+test('getPod returns one pod as getPods does, and lists no other pod unless a list by label shows the pod incompletely', async () => {
+  const { machine, web } = await withOnePod();
+  await machine.sync(machine.kubelet(), pod({ containers: [sleeper('b')] }, { name: 'other', uid: 'uid-2' }));
+  const filters: unknown[] = [];
+  const cri = new Proxy(machine.cri, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      if (name !== 'listPodSandbox') return value.bind(target);
+      return (request: { readonly filter?: unknown }, signal?: AbortSignal) => {
+        filters.push(request.filter);
+        return value.call(target, request, signal);
+      };
+    },
+  });
+  const kubelet = machine.kubelet(cri);
+  const all = await kubelet.getPods();
+  filters.length = 0;
+  for (const { uid } of [web.metadata, { uid: 'uid-2' }]) {
+    expect(await kubelet.getPod(uid)).toEqual(all.find((one) => one.uid === uid));
+  }
+  expect(await kubelet.getPod('unknown')).toBeUndefined();
+  expect(filters).toEqual(
+    [web.metadata.uid, 'uid-2', 'unknown'].map((uid) => ({ labelSelector: { 'io.kubernetes.pod.uid': uid } })),
+  );
+
+  const config = { metadata: { name: 'bare', namespace: 'default', uid: 'uid-3', attempt: 0 }, logDirectory: '/l' };
+  await machine.settle(machine.cri.runPodSandbox({ config, runtimeHandler: '' }));
+  const found = (await kubelet.getPods()).find(({ uid }) => uid === 'uid-3');
+  expect(found?.sandboxes).toHaveLength(1);
+  expect(await kubelet.getPod('uid-3')).toEqual(found);
+});
+
 test('runtime events contain the pod, the container and the kind of event', async () => {
   const { machine, web, pods, status } = await withOnePod();
   const stop = new AbortController();

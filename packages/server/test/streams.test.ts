@@ -8,6 +8,7 @@ import { silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Call, UpgradeCall } from '../src/endpoints/call.ts';
 import { alwaysAllow, type StreamComponents, type StreamRuntime, streamEndpoints } from '../src/index.ts';
+import { execLocation, forwardLocation, type Location } from '../src/streams/stream-location.ts';
 import { type KeyPair, Pki } from './pki.ts';
 import { pod, running } from './running-pod.ts';
 import { allOf, ask, FakeReviewer, rawConnection, type ServerParts, startSecured } from './secured-fixture.ts';
@@ -563,6 +564,34 @@ describe('upgrades', () => {
     expect(await allOf(client)).toBe('');
     held.resolve();
   });
+});
+
+it('K5: a stream finds its pod without a list of all pods', async () => {
+  const uids: string[] = [];
+  const runtime = { exec: async () => ({ url: 'exec' }), portForward: async () => ({ url: 'forward' }) };
+  const node = {
+    runtime: runtime as Partial<StreamRuntime> as StreamRuntime,
+    getPodByName: () => pod,
+    translatePodUid: (uid: string) => uid,
+    getRunningPods: () => Promise.reject(new Error('listed all pods')),
+    async getRunningPod(uid: string) {
+      uids.push(uid);
+      return uids.length > 2 ? undefined : running;
+    },
+  };
+  const params = { namespace: 'default', pod: 'web', uid: '', container: 'main' };
+  const call = (query: string) =>
+    ({
+      params,
+      headers: {},
+      query: new URLSearchParams(query),
+      signal: new AbortController().signal,
+    }) as Partial<Call> as Call;
+  const exec = (): Promise<Location> => execLocation(node, call('command=ls&output=1'));
+  expect(await exec()).toMatchObject({ url: 'exec' });
+  expect(await forwardLocation(node, call(''), false)).toMatchObject({ url: 'forward' });
+  expect(await exec()).toMatchObject({ refusal: { status: 500 } });
+  expect(uids).toEqual(['u1', 'u1', 'u1']);
 });
 
 describe('/run', () => {

@@ -184,5 +184,6 @@ function podsOf(kubelet: KubeletView) {
     getPodByName: (namespace: string, name: string) => kubelet.getPodByName(namespace, name),
     translatePodUid: (uid: string) => kubelet.translatePodUid(uid),
     getRunningPods: (signal: AbortSignal) => kubelet.getRunningPods(signal),
+    getRunningPod: (uid: string, signal: AbortSignal) => kubelet.getRunningPod(uid, signal),
   };
 }

@@ -130,6 +130,7 @@ function gatedCache(cache: PodCache, gate: RuntimeGate): PodWorkersComponents['p
 function runtimePort({ containers: { runtime }, facts }: RuntimeStage): Dependencies['runtime'] {
   return {
     getPods: (signal) => runtime.getPods(signal),
+    getPod: (uid, signal) => runtime.getPod(uid, signal),
     getPodStatus: (uid, name, namespace, signal) => runtime.getPodStatus(uid, name, namespace, signal),
     syncPod: (pod, podStatus, signal) => runtime.syncPod(pod, podStatus, signal),
     finishStarts: (pod, podStatus, signal) => runtime.finishStarts(pod, podStatus, signal),

@@ -12,6 +12,7 @@ import {
   cpuMemory,
   type RuntimeContainer,
   type RuntimeContainerStatus,
+  type RuntimePod,
   type RuntimePodStatus,
   type RuntimeSandboxStatus,
 } from '@node-agent/pod-spec';
@@ -73,16 +74,9 @@ export class PodStatusReader {
    * @throws PodRuntimeError `BadAnswer`
    */
   async read(uid: string, name: string, namespace: string, signal?: AbortSignal): Promise<RuntimePodStatus> {
-    const { cri, clock } = this.#components;
     // The runtime is queried after this time, so the status is at least as new.
-    const observedAtMs = clock.monotonic();
-    const whole = this.#beyondLabels.has(uid);
-    const request = whole ? {} : { filter: { labelSelector: { [criLabels.podUid]: uid } } };
-    const [{ items: listed }, { containers }] = await Promise.all([
-      cri.listPodSandbox(request, signal),
-      cri.listContainers(request, signal),
-    ]);
-    if (whole && !podsBeyondLabels(listed, containers).has(uid)) this.#beyondLabels.delete(uid);
+    const observedAtMs = this.#components.clock.monotonic();
+    const { whole, listed, containers } = await this.#list(uid, signal);
     // A sandbox without an ID or a pod UID fails the read: if it were ignored, its containers would seem to have no
     // sandbox and would be killed.
     const isNameless = ({ id, metadata }: PodSandbox): boolean => id === '' || !metadata?.uid;
@@ -104,6 +98,27 @@ export class PodStatusReader {
     const removed = this.#placed.without(uid, withNotes);
     const status = toRuntimePodStatus(identity, sandboxes, withNotes, observedAtMs);
     return removed.size === 0 ? status : { ...status, removed };
+  }
+
+  /**
+   * Lists the sandboxes and containers of one pod, without their statuses. Returns `undefined` if the runtime has none.
+   * @throws CriError
+   */
+  async list(uid: string, signal?: AbortSignal): Promise<RuntimePod | undefined> {
+    const { listed, containers } = await this.#list(uid, signal);
+    return toRuntimePods(listed, containers).find((candidate) => candidate.uid === uid);
+  }
+
+  async #list(uid: string, signal: AbortSignal | undefined) {
+    const { cri } = this.#components;
+    const whole = this.#beyondLabels.has(uid);
+    const request = whole ? {} : { filter: { labelSelector: { [criLabels.podUid]: uid } } };
+    const [{ items: listed }, { containers }] = await Promise.all([
+      cri.listPodSandbox(request, signal),
+      cri.listContainers(request, signal),
+    ]);
+    if (whole && !podsBeyondLabels(listed, containers).has(uid)) this.#beyondLabels.delete(uid);
+    return { whole, listed, containers };
   }
 
   /** Records which pods of a complete list are shown incompletely by a list by label. */

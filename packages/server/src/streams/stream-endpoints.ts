@@ -8,7 +8,7 @@ import {
   withDefaults,
 } from '@node-agent/telemetry';
 import type { Call, Endpoint, Endpoints, UpgradeCall, UpgradeEndpoint, UpgradeEndpoints } from '../endpoints/call.ts';
-import { runningContainer } from '../endpoints/running-container.ts';
+import { runningContainer, runningPods } from '../endpoints/running-container.ts';
 import { checkNumberOptions } from '../errors.ts';
 import type { Answer } from '../http/exchange.ts';
 import { type Reply, text } from '../http/reply.ts';
@@ -131,7 +131,7 @@ async function run(node: StreamComponents, call: Call): Promise<Answer> {
   const ready = prepare(node, call, { options: (query.get('cmd') ?? '').split(' ') });
   if (ready.options === undefined) return ready.refusal;
   const { options: cmd, pod } = ready;
-  const running = runningContainer(await node.getRunningPods(signal), pod, params.container);
+  const running = runningContainer(await runningPods(node, pod, signal), pod, params.container);
   if (running.id === undefined) return text(500, running.message);
   call.takeTime();
   const { stdout, stderr, exitCode } = await node.runtime.execSync(

@@ -1,7 +1,13 @@
-import { findContainer, type Pod, type RuntimePod } from '@node-agent/pod-spec';
+import { findContainer, type Pod } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
 import type { Call } from '../endpoints/call.ts';
-import { type Running, readySandbox, runningContainer } from '../endpoints/running-container.ts';
+import {
+  type Running,
+  type RunningPods,
+  readySandbox,
+  runningContainer,
+  runningPods,
+} from '../endpoints/running-container.ts';
 import { type Reply, text } from '../http/reply.ts';
 import { forwardedPorts, type RemoteCommandOptions, remoteCommandOptions, type StreamQuery } from './stream-options.ts';
 
@@ -22,14 +28,12 @@ export interface Streamed {
 }
 
 /** The components with which the URL of a stream is determined. */
-export interface StreamNode {
+export interface StreamNode extends RunningPods {
   readonly runtime: StreamRuntime;
   /** Returns the pod of this node with the given namespace and name, or `undefined` if there is none. */
   getPodByName(namespace: string, name: string): Pod | undefined;
   /** Returns the static pod's UID if `uid` is the UID of its mirror pod. Otherwise returns `uid`. */
   translatePodUid(uid: string): string;
-  /** Returns the pods that have at least one running container or sandbox. */
-  getRunningPods(signal: AbortSignal): Promise<readonly RuntimePod[]>;
 }
 
 /** The runtime's URL and the requested streams, or the reply that rejects the request. */
@@ -62,7 +66,7 @@ export async function execLocation(node: StreamNode, call: Call): Promise<Locati
   const { options, pod } = ready;
   const cmd = call.query.getAll('command');
   return await asked(async () => {
-    const running = runningContainer(await node.getRunningPods(call.signal), pod, call.params.container);
+    const running = runningContainer(await runningPods(node, pod, call.signal), pod, call.params.container);
     return await located(running, options, (containerId) =>
       node.runtime.exec({ ...options, containerId, cmd }, call.signal),
     );
@@ -78,7 +82,7 @@ export async function attachLocation(node: StreamNode, call: Call): Promise<Loca
   const tty = findContainer(pod, call.params.container)?.container.tty ?? false;
   const streams = { ...options, tty, stderr: options.stderr && !tty };
   return await asked(async () => {
-    const running = runningContainer(await node.getRunningPods(call.signal), pod, call.params.container);
+    const running = runningContainer(await runningPods(node, pod, call.signal), pod, call.params.container);
     return await located(running, streams, (containerId) =>
       node.runtime.attach({ ...streams, containerId }, call.signal),
     );
@@ -94,7 +98,7 @@ export async function forwardLocation(node: StreamNode, call: Call, tunnels: boo
   if (ready.options === undefined) return ready;
   const { options, pod } = ready;
   return await asked(async () => {
-    const sandbox = readySandbox(await node.getRunningPods(call.signal), pod);
+    const sandbox = readySandbox(await runningPods(node, pod, call.signal), pod);
     const port = [...options];
     return await located(sandbox, NO_STREAMS, (podSandboxId) =>
       node.runtime.portForward({ podSandboxId, port }, call.signal),
