@@ -136,9 +136,11 @@ export class Plugins {
       throw err;
     }
     const before = this.#plugins.get(resource);
-    if (this.#ending.aborted || (before?.turn ?? 0) > turn) {
+    const isOutdated = (before?.turn ?? 0) > turn;
+    if (this.#ending.aborted || isOutdated) {
       plugin.close();
-      throw new Error(`another device plugin has registered for ${resource} in the meantime`);
+      if (isOutdated) throw new Error(`another device plugin has registered for ${resource} in the meantime`);
+      throw new Error(`the device plugin of ${resource} was not connected: the kubelet is stopping`);
     }
     this.#plugins.set(resource, { plugin, turn });
     before?.plugin.close();
