@@ -151,7 +151,7 @@ export class PodResourceState {
     }
   }
 
-  /** A running write may contain other values of the pod. */
+  /** Reports whether the file has the pod's values. False during a write, which may contain older values. */
   #isOnDisk(uid: string): boolean {
     return this.#writing === undefined && isSame(this.#onDisk.get(uid), this.#pods.get(uid));
   }

@@ -35,7 +35,7 @@ export interface PodTreeOptions {
 export class PodTree {
   readonly #components: PodTreeComponents;
   readonly #options: PodTreeOptions;
-  /** Problem of the last attempt to enforce the node's limits; a change causes an event. */
+  /** Problem of the last attempt to enforce the node's limits; '' if it succeeded. A change causes an event. */
   #told: string | undefined;
   readonly #reserved: ReservedGroups;
   readonly #limits: LimitKeeper;

@@ -45,7 +45,7 @@ export class ReservedGroups {
   readonly #groups: readonly ReservedGroup[];
   readonly #nodeRef: ObjectReference;
   readonly #limits: LimitKeeper;
-  /** Result of the last attempt per level; a change causes an event. */
+  /** Message of the last event per enforcement level. An event is recorded only if its message is a new one. */
   readonly #told = new Map<ReservedGroup['level'], string>();
 
   constructor(components: ReservedGroupsComponents, groups: readonly ReservedGroup[], nodeRef: ObjectReference) {

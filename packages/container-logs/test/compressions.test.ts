@@ -20,7 +20,7 @@ function gated(limit: number) {
   return { begun, compressions, end };
 }
 
-describe('N7: compressions beside the rotation loop', () => {
+describe('N7: compressions concurrent with log rotation', () => {
   it('N7: compressions run with as many workers as allowed, in order of arrival', async () => {
     const { begun, compressions, end } = gated(2);
     for (const id of ['a', 'b', 'c', 'd']) compressions.add(log(id), signal);

@@ -222,7 +222,7 @@ export class ClusterNode {
     this.#nodeStatus.setPodLimits(limits);
   }
 
-  /** Wakes the writer of the node's status. Called because a part of the status has changed. */
+  /** Wakes the writer of the node's status. Called when a part of the status has changed. */
   statusChanged(): void {
     this.#nodeStatus.wake();
   }

@@ -77,7 +77,7 @@ describe('journal steps of a pod', () => {
     await node.stop();
   });
 
-  test('a status update is recorded for the static pod although the mirror pod receives it', async () => {
+  test('a status update that is sent for a mirror pod is recorded in the journal of its static pod', async () => {
     const journal = new PodJournal({ clock: { now: () => 7 } });
     journal.known('static');
     const api: StatusApi = {

@@ -267,12 +267,14 @@ describe('explanation text of a node', () => {
   it('the explanation text of a node shows eviction thresholds and decisions', () => {
     const thresholds = [
       { threshold: 'memory.available<100Mi', available: '90Mi', capacity: '4Gi', met: true },
+      { threshold: 'memory.available<200Mi', available: '90Mi', met: true, metForMs: 12_300 },
       { threshold: 'nodefs.available<10%', met: false },
     ];
     const decisions = [{ evicted: 'u1\u202E' }];
     const eviction = { thresholds, conditions: [], decisions, problem: undefined, synced: true };
     expect(section(nodeText({ eviction }), 'Eviction')).toEqual([
       'memory.available<100Mi: 90Mi of 4Gi available, threshold met',
+      'memory.available<200Mi: 90Mi available, threshold met for 12.3s',
       'nodefs.available<10%: unknown amount available',
       'decisions: [{"evicted":"u1\uFFFD"}]',
       'synced: true',

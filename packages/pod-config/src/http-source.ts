@@ -192,7 +192,7 @@ export class HttpSource {
     } finally {
       timer.cancel();
       outer.removeEventListener('abort', onAbort);
-      // Drops the unread rest of a body, and with it the connection.
+      // If the body was not read to its end, this closes the connection.
       controller.abort(new Error('done'));
     }
   }

@@ -141,7 +141,7 @@ describe('defaultPod', () => {
     expect(defaulted({ ephemeralContainers: [container] }).ephemeralContainers?.[0]).toMatchObject({ imagePullPolicy });
   });
 
-  it('defaultPod sets defaults of ports, with the host port of a pod on the host network', () => {
+  it('defaultPod sets the protocol of ports, and their host port if the pod is on the host network', () => {
     const ports = [{ containerPort: 80 }, { containerPort: 53, protocol: 'UDP', hostPort: 5353 }];
     const containers = [{ name: 'c', ports }];
     expect(defaulted({ containers }).containers[0]?.ports).toStrictEqual([

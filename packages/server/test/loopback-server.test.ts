@@ -58,7 +58,7 @@ function ask(
 }
 
 describe('LoopbackServer', () => {
-  it('passes requests whose path begins with the secret, with the rest of the path and the query', async () => {
+  it('the loopback server passes requests below the secret on, with the rest of the path and the query', async () => {
     expect(await ask(`/${SECRET}/events?pod=a%2Fb`)).toEqual([200, 'the page']);
     expect(await ask(`/${SECRET}/stream`)).toEqual([200, 'one two']);
     expect(calls.map(({ rest, path }) => [rest, path])).toEqual([
@@ -69,7 +69,7 @@ describe('LoopbackServer', () => {
   });
 
   it.each(['/', '/events', `/${SECRET}x/`, `/${SECRET.slice(0, -1)}/`, `//${SECRET}/`, `/${SECRET}/../x`, '/%ff'])(
-    'W1: does not pass the path %s without the secret',
+    'W1: the loopback server answers 404 to the path %s, which is not below the secret',
     async (path) => {
       expect((await ask(path))[0]).toBe(404);
       expect(calls).toEqual([]);

@@ -69,7 +69,7 @@ const HISTORY = 60;
  * hour without an API server.
  */
 const MAX_STEPS = 100_000;
-/** Additional limit for each second of virtual time, because some outages last an hour and probes continue. */
+/** Timers that may fire in addition per second of virtual time, because probes go on in outages of an hour. */
 const MORE_STEPS_PER_SECOND = 30;
 const MAX_STEPS_AT_ONCE = 2000;
 const LOOK_PERIOD_MS = 5000;

@@ -42,7 +42,7 @@ const linesOf = (families: readonly MetricFamily[]): readonly string[] =>
     .filter((line) => line !== '' && !line.startsWith('#'));
 
 describe('/metrics/resource page', () => {
-  it("/metrics/resource page equals upstream's line by line, with the reading time of each value", () => {
+  it("the page /metrics/resource equals upstream's line by line, with the reading time of each value", () => {
     const container = 'container="main",namespace="shop",pod="web"';
     const pod = 'namespace="shop",pod="web"';
     expect(expositionText(resourceMetrics(whole)).split('\n')).toEqual([

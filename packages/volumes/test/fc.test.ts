@@ -83,7 +83,7 @@ describe('the disk of an FC volume', () => {
       { wwids: ['3600508b4', 'ACME_disk_1'] },
     ],
   ])(
-    'the FC volume %j has the unique name and directory of upstream, and is recognised by the directory',
+    'the FC volume %j has the unique name and directory of upstream, and fcDiskOf finds its disk by the directory',
     (fc, uniqueName, name, disk) => {
       const source = fcSource({ volume: { name: 'data', fc } });
       expect(source).toEqual({ uniqueName, directory: [name], fsType: '', readOnly: false });
@@ -110,7 +110,7 @@ describe('the disk of an FC volume', () => {
 });
 
 it.each([{ wwns: ['a1', 'b2'], lun: 0 }, { wwids: ['mine-3600aaa', 'b'] }])(
-  'the FC disk %j is recognised by its file',
+  'the file that formatFcFile writes for the FC disk %j is read back by parseFcFile',
   (disk) => {
     expect(parseFcFile(formatFcFile(disk))).toEqual(disk);
   },

@@ -9,7 +9,7 @@ import { addressesOf, firstAddress } from '../src/layout.ts';
 import { moduleGoMod } from '../src/module-program.ts';
 import { isOpenServingRequest } from '../src/serving-certificates.ts';
 
-test('moduleGoMod repeats the replaced versions of a module, without replaced directories', () => {
+test('moduleGoMod copies the replace directives that name a version, and omits those that name a directory', () => {
   const upstream = `module example.com/tool
 
 go 1.24.9

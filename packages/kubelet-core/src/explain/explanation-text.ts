@@ -32,6 +32,7 @@ interface EvictionView {
     readonly available?: string;
     readonly capacity?: string;
     readonly met: boolean;
+    readonly metForMs?: number;
   }[];
   readonly [other: string]: unknown;
 }
@@ -111,9 +112,10 @@ export function nodeExplanationText({ problems, pods, eviction, waiting }: NodeE
 
 /** Formats the state of the eviction thresholds. Other fields of the explanation are formatted as JSON. */
 function evictionLines({ thresholds = [], ...rest }: EvictionView): readonly string[] {
-  const lines = thresholds.map(({ threshold, available = 'unknown amount', capacity, met }) => {
+  const lines = thresholds.map(({ threshold, available = 'unknown amount', capacity, met, metForMs }) => {
     const of = capacity === undefined ? '' : ` of ${capacity}`;
-    return oneLine(`${threshold}: ${available}${of} available${met ? ', threshold met' : ''}`);
+    const since = metForMs === undefined ? '' : ` for ${duration(metForMs)}`;
+    return oneLine(`${threshold}: ${available}${of} available${met ? `, threshold met${since}` : ''}`);
   });
   const isEmpty = (value: unknown): boolean => value === undefined || (Array.isArray(value) && value.length === 0);
   const others = Object.entries(rest).filter(([, value]) => !isEmpty(value));

@@ -220,7 +220,7 @@ describe('numbers in the CRI config', () => {
     },
   );
 
-  it('memory that a pod requests beyond its containers is shared equally among them', () => {
+  it('oomScoreAdjust divides the memory that a pod requests beyond its containers equally among the containers', () => {
     const containers = ['a', 'b'].map((name) => ({ name, resources: { requests: { memory: String(GI) } } }));
     const requests = { memory: String(4 * GI) };
     const pod = makePod({ containers, resources: { requests }, overhead: { memory: String(GI) } });

@@ -384,8 +384,8 @@ export class Facts {
       }
       case 'containerStarted': {
         const { id, podUid, startedAtMs } = observation.life;
-        // A container may start late, after a newer sync of its pod has begun; then the time of its start request
-        // counts.
+        // A container may start after a newer sync of its pod has begun. The kubelet decided on the start before its
+        // start request, so the time of the request is an upper limit of the time of the decision.
         const askedAtMs = this.#startAskedAtMs.get(id) ?? startedAtMs;
         this.#decidedAtMs.set(id, Math.min(startedAtMs, askedAtMs, this.syncBeganAtMs(podUid)));
         return;

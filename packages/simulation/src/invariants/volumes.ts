@@ -151,7 +151,9 @@ export function leftOverVolume({ pods, lives }: Facts, { volumes, paths }: LastL
     lives.running.flatMap(({ podUid }) => pods.planOf(podUid)?.csi ?? []).map(({ name }) => name),
   );
   for (const [name, { volume, claim }] of volumes.sizes) {
-    if (running.has(name) && volume !== claim) return `claim ${name} has ${claim}, and its volume ${volume}`;
+    if (running.has(name) && volume !== claim) {
+      return `claim ${name} has the capacity ${claim}, but its volume has ${volume}`;
+    }
   }
   if (used.size > 0) return undefined;
   if (volumes.loops.length > 0) return `a loop device holds ${volumes.loops[0]}`;

@@ -56,7 +56,7 @@ export class BlockMapper {
 
   /**
    * Maps a device for a pod and attaches a loop device to it. @param device path of the device; links are followed.
-   * @throws VolumeError, a system error
+   * @throws VolumeError or a system error
    */
   async map(device: string, at: BlockMap, signal: AbortSignal): Promise<void> {
     const { fs, mounter, loops } = this.#components;
@@ -71,7 +71,7 @@ export class BlockMapper {
     if ((await loops.find(place)) === undefined) await loops.attach(place, signal);
   }
 
-  /** Reverts {@link map}, except for the link. @throws VolumeError, a system error */
+  /** Reverts {@link map}, except for the link. @throws VolumeError or a system error */
   async unmap({ mapDir, podUid }: Pick<BlockMap, 'mapDir' | 'podUid'>, signal: AbortSignal): Promise<void> {
     const { mounter, loops } = this.#components;
     const place = join(mapDir, podUid);

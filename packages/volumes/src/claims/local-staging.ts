@@ -103,7 +103,7 @@ export class LocalStaging implements NodeVolumePlugin {
 
   /**
    * Returns the path to bind into pods: the directory itself, or the directory at which the disk is mounted. @throws
-   * VolumeError, a system error
+   * VolumeError or a system error
    */
   async sourceOf(volume: ResolvedVolume, signal: AbortSignal): Promise<string> {
     const path = localPath(volume);

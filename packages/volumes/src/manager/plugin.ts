@@ -124,7 +124,7 @@ export interface VolumePlugin {
   readonly measuresElsewhere?: boolean;
   /**
    * Returns the usage of a ready volume; `undefined` if this volume cannot be measured. If this method is absent, no
-   * volume of this type is measured. @throws VolumeError, a system error
+   * volume of this type is measured. @throws VolumeError or a system error
    */
   usage?(mounted: MountedVolume, volume: ResolvedVolume, pod: Pod): Promise<VolumeMeasurement | undefined>;
   /** Returns whether a directory with this name belongs to an interrupted removal. */
@@ -151,11 +151,11 @@ export interface NodeVolumePlugin {
   isAttachLimitExceeded?(volume: NodeVolume, signal: AbortSignal): Promise<boolean>;
   /**
    * Returns the node volume of a directory in a pod's directory that a former process created; `undefined` if the
-   * directory uses no node volume. @throws VolumeError, a system error
+   * directory uses no node volume. @throws VolumeError or a system error
    */
   reconstruct(podUid: string, directoryName: string): Promise<NodeVolume | undefined>;
   /**
-   * Returns the volumes that a former process staged, whether or not a pod uses them. @throws VolumeError, a system
+   * Returns the volumes that a former process staged, whether or not a pod uses them. @throws VolumeError or a system
    * error
    */
   staged(): Promise<readonly NodeVolume[]>;

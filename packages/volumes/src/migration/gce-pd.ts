@@ -46,7 +46,7 @@ function placeOf({ metadata: { labels = {} } }: PersistentVolumeData): string {
   return `zones/${zones[0] || UNSPECIFIED}`;
 }
 
-/** Returns the region of zones `LOCALE-REGION-ZONE`. @throws Error */
+/** Returns the region of zones whose names have the form `LOCALE-REGION-ZONE`. @throws Error */
 function regionOf(zones: readonly string[]): string {
   const failed = 'failed to get region from zones';
   const regions = zones.map((zone) => {

@@ -77,7 +77,7 @@ export class SubPathMounts {
     return await abortable(work, signal);
   }
 
-  /** Unmounts all subPaths of a pod's volume, whichever process mounted them. @throws VolumeError, a system error */
+  /** Unmounts all subPaths of a pod's volume, whichever process mounted them. @throws VolumeError or a system error */
   async clean(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     await this.#pods.run(podUid, () => this.#clean(podUid, directoryName, signal), signal);
   }

@@ -16,6 +16,6 @@ export const idleUnix: Attack = {
     await delay(200);
     const kept = (await victim.descriptors()) - before;
     const success = kept > MOST ? `${kept} idle connections were kept` : undefined;
-    return { did: `${kept} of ${opened} were kept`, success };
+    return { did: `${kept} of ${opened} idle connections were kept`, success };
   },
 };

@@ -44,11 +44,11 @@ const SETTLED_GROWTH_MIB = 20;
 const ROWS: readonly Row[] = [
   ['changes of one pod seen by the watch', '/s', ({ perSecond }) => perSecond, { least: 990 }],
   ['CPU during the changes', '%', ({ cpuShare }) => cpuShare * 100],
-  ['RSS before', 'MiB', ({ beforeRssBytes }) => beforeRssBytes / MIB],
-  ['RSS after a third', 'MiB', ({ thirdsRssBytes }) => (thirdsRssBytes[0] ?? Number.NaN) / MIB],
-  ['RSS after two thirds', 'MiB', ({ thirdsRssBytes }) => (thirdsRssBytes[1] ?? Number.NaN) / MIB],
-  ['RSS at the end', 'MiB', ({ thirdsRssBytes }) => (thirdsRssBytes[2] ?? Number.NaN) / MIB],
-  ['RSS settled', 'MiB', ({ settledRssBytes }) => settledRssBytes / MIB],
+  ['RSS before the changes', 'MiB', ({ beforeRssBytes }) => beforeRssBytes / MIB],
+  ['RSS after a third of the changes', 'MiB', ({ thirdsRssBytes }) => (thirdsRssBytes[0] ?? Number.NaN) / MIB],
+  ['RSS after two thirds of the changes', 'MiB', ({ thirdsRssBytes }) => (thirdsRssBytes[1] ?? Number.NaN) / MIB],
+  ['RSS at the end of the changes', 'MiB', ({ thirdsRssBytes }) => (thirdsRssBytes[2] ?? Number.NaN) / MIB],
+  ['RSS after the kubelet has settled', 'MiB', ({ settledRssBytes }) => settledRssBytes / MIB],
   [
     'RSS growth from the first third to the last',
     'MiB',
