@@ -11,7 +11,7 @@ interface Running<T> {
   readonly ended: Promise<Taken<T>>;
 }
 
-/** Requirements of a caller of {@link SharedCollection.get}. */
+/** Requirements of a caller for the age of shared stats (`SharedCollection.get`). */
 export interface Wanted {
   /** Whether only data collected after this call is acceptable. */
   readonly fresh?: boolean;
