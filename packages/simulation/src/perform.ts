@@ -2,7 +2,7 @@ import { sleep } from '@node-agent/async';
 import { STATE_FILES } from './facts/numa-facts.ts';
 import type { SimulatedNode } from './node/simulated-node.ts';
 import type { Happening } from './observation.ts';
-import { powerFails, powerOn, shutDown } from './power.ts';
+import { powerFails, powerOff, powerOn, shutDown } from './power.ts';
 import type { Action } from './scenario/actions.ts';
 import { devicePath, FOREIGN_DIRECTORY, manifestOf, manifestOfAll } from './scenario/manifest.ts';
 import { writeHostile } from './world/hostile-writer.ts';
@@ -204,7 +204,7 @@ export async function perform(action: Action, stage: Stage): Promise<void> {
 async function changePolicies(stage: Stage, downMs: number): Promise<void> {
   const { world, tell } = stage;
   if (world.off) return;
-  powerFails(stage, downMs);
+  powerOff(stage, downMs);
   world.policyChanges++;
   tell({ kind: 'policiesChanged' });
   for (const file of STATE_FILES) await removeSurely(world, file);

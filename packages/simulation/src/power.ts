@@ -1,6 +1,6 @@
 import type { SimulatedNode } from './node/simulated-node.ts';
 import type { Happening } from './observation.ts';
-import type { World } from './world/world.ts';
+import { ROOT_DIRECTORY, type World } from './world/world.ts';
 
 interface Stage {
   readonly world: World;
@@ -23,15 +23,26 @@ export function shutDown(stage: Stage, { forMs, downMs }: { readonly forMs: numb
   const ifStill = (then: () => void): void => {
     if (login.preparing && login.shutdowns === number) then();
   };
-  const goDown = (): void => ifStill(() => powerFails(stage, downMs ?? 0));
+  const goDown = (): void => ifStill(() => powerOff(stage, downMs ?? 0));
   login.begin(() => {
     if (downMs !== undefined) clock.setTimer(GOES_DOWN_MS, goDown);
   });
   clock.setTimer(forMs, downMs === undefined ? () => ifStill(() => login.cancel()) : goDown);
 }
 
-/** Powers off the machine: all processes and all kernel state are lost, and only the disk keeps its content. */
+/**
+ * Cuts the power of the machine. In addition to {@link powerOff}, everything that the kubelet has not synced to its disk is
+ * lost.
+ */
 export function powerFails(stage: Stage, downMs: number): void {
+  const { world } = stage;
+  if (world.off) return;
+  powerOff(stage, downMs);
+  world.fs.powerLoss(ROOT_DIRECTORY);
+}
+
+/** Powers off the machine: all processes and all kernel state are lost, and only the disk keeps its content. */
+export function powerOff(stage: Stage, downMs: number): void {
   const { world, node, tell } = stage;
   const { runtime, ledger, mounter, cgroups, login, clock, csi, dra, loops } = world;
   if (world.off) return;

@@ -113,6 +113,28 @@ describe('a CSI block volume', () => {
     expect(driver.calls.at(-1)).toBe('unstage vol-1');
   });
 
+  it('V4, V6: a CSI block volume whose pod link was lost in a power failure is unpublished, unstaged and forgotten', async () => {
+    const fixture = makeBlock();
+    const { fs, clock, manager, newManager, mounter, loops, driver, signal } = fixture;
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    for (const point of (await mounter.mountPoints()).keys()) await mounter.unmount(point);
+    loops.devices.clear();
+    await fs.remove(LINK);
+    const life = new AbortController();
+    const next = newManager();
+    const running = next.start(life.signal);
+    await clock.settle();
+    expect(driver.calls.slice(-2)).toEqual(['unpublish vol-1', 'unstage vol-1']);
+    expect([driver.faults, await fs.exists(`${NODE}/publish/pv-1`), await fs.exists(`${NODE}/pv-1`)]).toEqual([
+      [],
+      false,
+      false,
+    ]);
+    expect(next.volumesInUse()).toEqual([]);
+    life.abort();
+    await running;
+  });
+
   it('K1, V4: after a kill at any step and a restart, a CSI block volume is mapped for its pod or completely removed', async () => {
     for (const isWanted of [true, false]) {
       let killed = 0;

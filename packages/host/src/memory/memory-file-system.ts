@@ -110,9 +110,11 @@ export class MemoryFileSystem implements FileSystem {
   /**
    * Simulates a power loss. Content that was not synced is lost. Changed names are lost unless their directory was
    * synced since. Created and removed directories persist, as on a journalling file system.
+   * @param disk directory with its own disk, to which alone the loss applies. Default: the whole file system
+   * @throws ENOENT if `disk` does not exist
    */
-  powerLoss(): void {
-    forgetUnsynced(this.#tree.root);
+  powerLoss(disk = '/'): void {
+    forgetUnsynced(this.#tree.existing(disk, true, 'sync').node);
   }
 
   /** Creates a socket, FIFO or device. */

@@ -131,7 +131,8 @@ export class SimulatedCsiDriver {
     // A driver mounts the device of a block volume over a plain file. The power loss removes that mount, so the plain
     // file is there again.
     for (const path of this.#blockPaths) {
-      await this.#fs.remove(path);
+      // A power failure may have lost the name already.
+      await this.#fs.removeAll(path);
       await this.#fs.writeFile(path, '');
     }
     this.#blockPaths.clear();

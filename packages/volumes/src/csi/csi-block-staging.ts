@@ -12,6 +12,7 @@ import type { AttachLimit } from './attach-limit.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { attachmentName, CSI_PLUGIN, csiIdentity, csiUniqueName } from './csi-names.ts';
+import { publishKey } from './csi-publishing.ts';
 import { csiAccessMode, csiSource } from './csi-source.ts';
 import { readVolumeData, type VolumeData, writeVolumeData } from './volume-data.ts';
 
@@ -81,6 +82,7 @@ export class CsiBlockStaging implements NodeVolumePlugin {
     const { driver: driverName, handle } = csiIdentity(uniqueName);
     await mapper.checkUnused(paths.nodeDir(name, 'dev'));
     const driver = calls.driver(driverName, 'blockMapper.TearDownDevice failed to get CSI client');
+    await this.#unpublishLeft(driver, name, handle, signal);
     const path = paths.nodeDir('staging', name);
     if (await fs.exists(path)) {
       await this.#unstage(driver, uniqueName, handle, path, signal);
@@ -135,15 +137,35 @@ export class CsiBlockStaging implements NodeVolumePlugin {
   }
 
   /**
+   * Unpublishes the volume from pods whose links are lost. The pod's link shows the next kubelet process that the pod has
+   * the volume. A power failure may lose the link and keep the published file. Upstream cannot unstage the volume then,
+   * because the directory with the file is not empty.
+   */
+  async #unpublishLeft(driver: CsiDriverClient, name: string, handle: string, signal: AbortSignal): Promise<void> {
+    const { calls, fs, paths } = this.#components;
+    const directory = paths.nodeDir('publish', name);
+    for (const { name: podUid } of await readDirectory(fs, directory)) {
+      const path = join(directory, podUid);
+      const call = (): Promise<void> => driver.unpublishVolume(handle, path, signal);
+      await calls
+        .make(publishKey(podUid, name), driver, 'NodeUnpublishVolume', call, signal)
+        .catch((error: unknown) => {
+          signal.throwIfAborted();
+          const why = `${CSI_PLUGIN}: blockMapper.unpublishVolumeForBlock failed: ${errorText(error)}`;
+          throw new VolumeError('DriverFailed', why, error);
+        });
+      await removeIfThere(fs, path);
+    }
+  }
+
+  /**
    * Removes the directories of a volume that no pod uses. The data file is removed last, because the next kubelet
    * process finds the volume by this file (`cleanupOrphanDeviceFiles`).
    */
   async #remove(name: string): Promise<void> {
     const { fs, paths } = this.#components;
     for (const path of [paths.nodeDir('publish', name), paths.nodeDir('staging', name)]) {
-      await fs.remove(path).catch((error: unknown) => {
-        if (!isMissing(error)) throw error;
-      });
+      await removeIfThere(fs, path);
     }
     await fs.removeAll(join(paths.nodeDir(name), 'dev'));
     await fs.removeAll(paths.nodeDir(name));
@@ -159,6 +181,13 @@ export class CsiBlockStaging implements NodeVolumePlugin {
       this.#components.logger.warn({ err, volume }, 'Failed to remove the directories of a block volume');
     });
   }
+}
+
+/** Removes a file or an empty directory. @throws a system error, for example ENOTEMPTY */
+async function removeIfThere(fs: Pick<FileSystem, 'remove'>, path: string): Promise<void> {
+  await fs.remove(path).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+  });
 }
 
 function nodeVolumeOf({ driverName: driver, volumeHandle: handle }: VolumeData, name: string): NodeVolume {
