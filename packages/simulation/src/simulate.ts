@@ -331,6 +331,8 @@ class Run {
   #countFault({ target, fault }: InjectedFault): void {
     this.#count(target === 'event' ? `event ${fault.kind}` : `rpc ${fault.kind}`);
     if (target !== 'event' && fault.kind === 'delay') this.#tell({ kind: 'callHangs', forMs: fault.delayMs });
+    // The caller waits until the call times out, although the runtime completes the call.
+    if (fault.kind === 'lateSuccess') this.#tell({ kind: 'callHangs', forMs: fault.timeoutMs ?? 0 });
     if (fault.kind !== 'hang') return;
     const forMs = fault.timeoutMs ?? 0;
     this.#hangUntilMs = Math.max(this.#hangUntilMs, this.#world.clock.monotonic() + forMs);
