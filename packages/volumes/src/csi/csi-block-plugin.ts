@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import type { CsiPublishRequest } from '@node-agent/contracts';
 import type { FileSystem } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
-import { errorText, type Logger } from '@node-agent/telemetry';
+import type { Logger } from '@node-agent/telemetry';
 import type { BlockMap, BlockMapper } from '../block/block-mapper.ts';
 import type { BlockPaths } from '../block/block-paths.ts';
 import { VolumeError } from '../errors.ts';
@@ -29,6 +29,7 @@ import { publishKey } from './csi-publishing.ts';
 import { csiAccessMode, csiSource } from './csi-source.ts';
 import { csiUsage } from './csi-usage.ts';
 import { publishRequest } from './publish-request.ts';
+import { unpublishBlock } from './unpublish-block.ts';
 import { readVolumeData } from './volume-data.ts';
 
 /** Dependencies of {@link CsiBlockPlugin}. */
@@ -126,14 +127,8 @@ export class CsiBlockPlugin implements VolumePlugin {
     const identity = await this.#identity(podUid, directoryName, pod, signal);
     if (identity !== undefined) {
       const driver = calls.driver(identity.driver, 'blockMapper.UnmapPodDevice failed to get CSI client');
-      const call = (): Promise<void> =>
-        driver.unpublishVolume(identity.handle, this.#publishPath(podUid, directoryName), signal);
-      const key = publishKey(podUid, directoryName);
-      await calls.make(key, driver, 'NodeUnpublishVolume', call, signal).catch((error: unknown) => {
-        signal.throwIfAborted();
-        const why = `${CSI_PLUGIN}: blockMapper.unpublishVolumeForBlock failed: ${errorText(error)}`;
-        throw new VolumeError('DriverFailed', why, error);
-      });
+      const published = { podUid, name: directoryName, handle: identity.handle };
+      await unpublishBlock(this.#components, driver, published, signal);
     }
     await mapper.unlink(at);
   }

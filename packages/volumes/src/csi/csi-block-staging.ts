@@ -12,8 +12,8 @@ import type { AttachLimit } from './attach-limit.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { attachmentName, CSI_PLUGIN, csiIdentity, csiUniqueName } from './csi-names.ts';
-import { publishKey } from './csi-publishing.ts';
 import { csiAccessMode, csiSource } from './csi-source.ts';
+import { unpublishBlock } from './unpublish-block.ts';
 import { readVolumeData, type VolumeData, writeVolumeData } from './volume-data.ts';
 
 /** Dependencies of {@link CsiBlockStaging}. */
@@ -142,19 +142,10 @@ export class CsiBlockStaging implements NodeVolumePlugin {
    * because the directory with the file is not empty.
    */
   async #unpublishLeft(driver: CsiDriverClient, name: string, handle: string, signal: AbortSignal): Promise<void> {
-    const { calls, fs, paths } = this.#components;
-    const directory = paths.nodeDir('publish', name);
-    for (const { name: podUid } of await readDirectory(fs, directory)) {
-      const path = join(directory, podUid);
-      const call = (): Promise<void> => driver.unpublishVolume(handle, path, signal);
-      await calls
-        .make(publishKey(podUid, name), driver, 'NodeUnpublishVolume', call, signal)
-        .catch((error: unknown) => {
-          signal.throwIfAborted();
-          const why = `${CSI_PLUGIN}: blockMapper.unpublishVolumeForBlock failed: ${errorText(error)}`;
-          throw new VolumeError('DriverFailed', why, error);
-        });
-      await removeIfThere(fs, path);
+    const { fs, paths } = this.#components;
+    for (const { name: podUid } of await readDirectory(fs, paths.nodeDir('publish', name))) {
+      await unpublishBlock(this.#components, driver, { podUid, name, handle }, signal);
+      await removeIfThere(fs, paths.nodeDir('publish', name, podUid));
     }
   }
 
