@@ -52,18 +52,29 @@ const crashing = scenario([
 
 /** Changes the CPUs with which containers are created. */
 function createdOn(change: (cpus: string, uid: string) => string): Decorations {
+  return createdWith(({ cpusetCpus, ...others }, uid) => ({ ...others, cpusetCpus: change(cpusetCpus, uid) }));
+}
+
+/** Changes the places that containers get at their creation. */
+function createdWith(change: (places: Places, uid: string, attempt: number) => Places): Decorations {
   return {
     cri: (cri) =>
       changed(cri, {
         createContainer: async (request, signal) => {
-          const cpusetCpus = request.config?.linux?.resources?.cpusetCpus ?? '';
+          const before = request.config?.linux?.resources;
+          const given = { cpusetCpus: before?.cpusetCpus ?? '', cpusetMems: before?.cpusetMems ?? '' };
           const uid = request.sandboxConfig?.metadata?.uid ?? '';
-          const resources = { ...request.config?.linux?.resources, cpusetCpus: change(cpusetCpus, uid) };
+          const resources = { ...before, ...change(given, uid, request.config?.metadata?.attempt ?? 0) };
           const config = { ...request.config, linux: { ...request.config?.linux, resources } };
           return await cri.createContainer({ ...request, config }, signal);
         },
       }),
   };
+}
+
+interface Places {
+  readonly cpusetCpus: string;
+  readonly cpusetMems: string;
 }
 
 /** Hides the state files of the CPU and memory managers from the kubelet. */
@@ -90,6 +101,18 @@ seenBroken([
   ['N12', 'a container starts on the reserved CPU', () => createdOn(() => '0,1'), onePod],
   ['N12', 'a container gets fewer CPUs than it requests', () => createdOn(() => '1'), onePod],
   ['N12', 'a restarted container gets other CPUs', forgetful, crashing],
+  [
+    'N12',
+    'a container gets memory of a NUMA node that the state file does not give it',
+    () => createdWith((places) => ({ ...places, cpusetMems: '1' })),
+    onePod,
+  ],
+  [
+    'N12',
+    'a restarted container gets memory of another NUMA node',
+    () => createdWith((places, _uid, attempt) => (attempt === 0 ? places : { ...places, cpusetMems: '1' })),
+    crashing,
+  ],
 ]);
 
 describe('N12: misplaced', () => {

@@ -40,6 +40,7 @@ import {
   cpusAreRight,
   cpusAreStored,
   cpusetsAreKept,
+  memoryIsStored,
   placesStay,
 } from './numa.ts';
 import { objectsAreWhole, objectsFirst } from './objects.ts';
@@ -173,6 +174,7 @@ export const allInvariants: readonly Invariant[] = [
   cpusAreRight,
   placesStay,
   cpusAreStored,
+  memoryIsStored,
   cpusetsAreKept,
   cpusAreFreed,
   ephemeralRunsOnce,

@@ -1,6 +1,7 @@
 import type { Facts } from '../facts/facts.ts';
 import { type Held, type HeldMemory, parseCpus } from '../facts/numa-facts.ts';
 import type { NumaPlan, NumaPolicies } from '../scenario/numa-plans.ts';
+import { isSidecar } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { cpusOfNodes, RESERVED_CPU } from '../world/machine.ts';
 import { type Invariant, invariant, judged } from './invariant.ts';
@@ -96,7 +97,7 @@ export function misplaced(
   return half === undefined ? undefined : `CPU ${half} is half a core`;
 }
 
-/** N12: a restarted container has the exclusive CPUs that it had before. */
+/** N12: a restarted container has the exclusive CPUs and the memory of the NUMA nodes that it had before. */
 export const placesStay: Invariant = invariant('N12', ['containerStarted', 'podRefused', 'stepEnded'], () => {
   const overAtMs = new Map<string, number>();
   return (observation, facts) => {
@@ -105,16 +106,43 @@ export const placesStay: Invariant = invariant('N12', ['containerStarted', 'podR
     if (observation.kind !== 'containerStarted' || facts.node.numa === undefined) return undefined;
     const { life } = observation;
     const before = facts.lives.of(life.podUid, life.name).at(-2);
-    if (before === undefined || !isExclusive(life, facts) || before.startedAtMs <= facts.numa.changedAtMs)
-      return undefined;
+    if (before === undefined || before.startedAtMs <= facts.numa.changedAtMs) return undefined;
+    const places = placesOf(life, facts);
+    if (places.length === 0) return undefined;
     const { pods } = facts;
     const letGoAtMs = Math.max(pods.lastUnwantedAtMs(life.podUid), overAtMs.get(life.podUid) ?? -1);
     const wasGone = letGoAtMs >= facts.decidedAtMs(before) || facts.wasOrphaned(life.podUid);
     if (wasGone || pods.isUnsure(life.podUid) || pods.isBroken(life.podUid)) return undefined;
+    const other = places.find(([, place]) => place(before) !== place(life));
     return judged(
-      before.cpus !== life.cpus && `${subject(life)} had CPUs ${before.cpus} and was restarted on ${life.cpus}`,
+      other && `${subject(life)} had ${other[0]} ${other[1](before)} and was restarted on ${other[1](life)}`,
     );
   };
+});
+
+/**
+ * Returns the kinds of places that a container has for itself, each with a function that returns a run's places. The
+ * memory of an init container is freed when a later container starts, so an init container that runs again after that
+ * may use the memory of all NUMA nodes, as in upstream.
+ */
+function placesOf(life: Life, facts: Facts): readonly (readonly [string, (life: Life) => string])[] {
+  const places: [string, (life: Life) => string][] = [];
+  if (isExclusive(life, facts)) places.push(['CPUs', ({ cpus }) => cpus]);
+  const pod = facts.pods.planOf(life.podUid);
+  const stays = pod?.containers.some(({ name }) => name === life.name) || (pod && isSidecar(pod, life.name));
+  if (stays && hasOwnMemory(life, facts)) places.push(['memory of NUMA nodes', ({ memoryNodes }) => memoryNodes]);
+  return places;
+}
+
+/** N12: a container starts on the NUMA nodes from which the kubelet's state file gives it memory. */
+export const memoryIsStored: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
+  if (!hasOwnMemory(life, facts)) return undefined;
+  const blocks = facts.numa.memory.get(life.podUid)?.get(life.name) ?? [];
+  const stored = [...new Set(blocks.flatMap(({ nodes }) => nodes))].sort((a, b) => a - b).join();
+  return judged(
+    parseCpus(life.memoryNodes).join() !== stored &&
+      `${subject(life)} started with memory of NUMA nodes ${life.memoryNodes}, but ${stored || 'none'} are on disk`,
+  );
 });
 
 /**
@@ -191,6 +219,12 @@ function isExclusive({ podUid, name, startedAtMs, cpus }: Life, facts: Facts): b
   const millis = facts.pods.planOf(podUid)?.whole?.[name]?.cpuMillis ?? 0;
   if (facts.node.numa === undefined || millis < 1000 || millis % 1000 !== 0 || cpus === '') return false;
   return startedAtMs >= facts.numa.changedAtMs && policiesOf(facts).cpu === 'static';
+}
+
+/** Reports whether a container of a Guaranteed pod started under the current policy, which gives it memory of its own. */
+function hasOwnMemory({ podUid, name, startedAtMs }: Life, facts: Facts): boolean {
+  if (facts.node.numa === undefined || facts.pods.planOf(podUid)?.whole?.[name] === undefined) return false;
+  return startedAtMs >= facts.numa.changedAtMs && policiesOf(facts).memory === 'Static';
 }
 
 function subject({ podUid, name }: Life): string {

@@ -31,6 +31,8 @@ export interface Life {
   readonly devices: Readonly<Record<string, readonly string[]>>;
   /** CPUs to which the container was restricted at its creation, in the kernel's notation; empty if unrestricted. */
   readonly cpus: string;
+  /** NUMA nodes to which the container's memory was restricted at its creation, in the kernel's notation; empty if unrestricted. */
+  readonly memoryNodes: string;
   /** CDI names of the container's devices. */
   readonly claimed: readonly string[];
   termAtMs: number | undefined;
@@ -116,6 +118,7 @@ export class Ledger {
         devices: devicesIn(container),
         claimed: container.config.CDIDevices.map(({ name }) => name),
         cpus: container.config.linux?.resources?.cpusetCpus ?? '',
+        memoryNodes: container.config.linux?.resources?.cpusetMems ?? '',
         termAtMs: undefined,
         endedAtMs: undefined,
         end: undefined,
