@@ -23,6 +23,8 @@ Fails nothing: the counts are an aid for writers. CONTRIBUTING.md explains the h
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 async function main(argv: readonly string[]): Promise<number> {
+  // A reader that has seen enough (`| head`) closes the pipe.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   const { values, positionals } = parseArgs({
     args: [...argv],
     allowPositionals: true,
