@@ -2,7 +2,7 @@ import type { Container, Pod } from '@node-agent/pod-spec';
 import { silentLogger } from '@node-agent/telemetry';
 import { describe, expect, test } from 'vitest';
 import { PodCgroups, runsOnce } from '../src/sync/pod-cgroups.ts';
-import { emptyStatus, makePod, PlainCgroups, recordEvents } from './fakes.ts';
+import { emptyStatus, makePod, makeRuntimePod, PlainCgroups, recordEvents } from './fakes.ts';
 
 const { signal } = new AbortController();
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -50,6 +50,41 @@ describe('cgroup of a pod', () => {
     isEnsured = false;
     await ensure();
     expect(cgroups.calls).toEqual([`ensure ${pod.metadata.uid}`, 'qos ']);
+  });
+});
+
+describe('cgroups of terminated pods', () => {
+  const pod = makePod('a');
+  const { uid } = pod.metadata;
+  const sandboxes = makeRuntimePod(uid).sandboxes.map((one) => ({ ...one, ips: [], hostNetwork: false }));
+  const ignored = (): Promise<void> => Promise.resolve();
+
+  test.each<[string, { readonly had?: boolean; readonly used?: boolean; readonly ran?: boolean }, readonly string[]]>([
+    ['a pod that has nothing', {}, []],
+    ['a pod whose cgroup an earlier kubelet left', { had: true }, [`destroy ${uid}`]],
+    ['a pod that this kubelet synced', { used: true }, [`destroy ${uid}`]],
+    ['a pod with a sandbox', { ran: true }, [`destroy ${uid}`]],
+  ])('the cgroup of a terminated pod is removed only if the pod may have one (%s)', async (_what, given, calls) => {
+    const { groups, cgroups } = setUp();
+    if (given.had) cgroups.groups.add(uid);
+    // Another pod's termination lists the cgroups before this pod is synced.
+    await groups.destroy('other', emptyStatus(pod), signal);
+    if (given.used) await groups.ensure(pod, emptyStatus(pod), ignored, signal);
+    await groups.destroy(uid, emptyStatus(pod, given.ran ? { sandboxes } : {}), signal);
+    expect(cgroups.calls.filter((call) => call.startsWith('destroy'))).toEqual(calls);
+  });
+
+  test('cgroups are listed once for all terminated pods, and again after the list failed', async () => {
+    const { groups, cgroups } = setUp();
+    let lists = 0;
+    cgroups.pods = async () => {
+      lists += 1;
+      if (lists === 1) throw new Error('EIO');
+      return new Set();
+    };
+    for (const name of ['a', 'b', 'c']) await groups.destroy(name, emptyStatus(pod), signal);
+    expect(lists).toBe(2);
+    expect(cgroups.calls).toEqual(['destroy a']);
   });
 });
 

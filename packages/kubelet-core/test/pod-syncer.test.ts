@@ -747,12 +747,14 @@ describe('cgroup of a pod', () => {
 describe('user namespace of a pod', () => {
   test("N5: a pod's user namespace is released after its volumes, containers and cgroup, before the pod counts as finished", async () => {
     const { parts, podCgroups, pod, calls, status } = setUp({ withCgroups: true });
+    const address = { ips: [], hostNetwork: false };
     const userNamespaces = {
       release: async (uid: string) => void calls.push(`release ${uid} ${status.terminated.length}`),
       releaseOrphans: async () => {},
     };
     const syncer = new KubeletPodSyncer({ ...parts, podCgroups, userNamespaces });
-    await syncer.syncTerminatedPod(pod, emptyStatus(pod), signal);
+    const sandboxes = makeRuntimePod('uid-a', 'notReady').sandboxes.map((one) => ({ ...one, ...address }));
+    await syncer.syncTerminatedPod(pod, emptyStatus(pod, { sandboxes }), signal);
     expect(calls).toEqual(['unmount', 'destroy uid-a', 'release uid-a 0']);
     expect(status.terminated).toEqual(['uid-a']);
   });

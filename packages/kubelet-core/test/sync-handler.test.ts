@@ -202,6 +202,20 @@ describe('additions of pods', () => {
     expect(told(workers)).toEqual(['create old', 'create young']);
   });
 
+  test('K5: finished pods come after all others, because their clean-up must not delay pods that may run', () => {
+    const { handler, workers } = setUp();
+    const at = (name: string, day: number, status: Pod['status'] = {}) =>
+      makePod(name, { metadata: { creationTimestamp: `2026-01-0${day}T00:00:00Z` }, status });
+    const pods = [
+      at('failed', 1, { phase: 'Failed' }),
+      at('young', 4),
+      at('succeeded', 2, { phase: 'Succeeded' }),
+      at('old', 3),
+    ];
+    handler.handlePodAdditions(pods, signal);
+    expect(told(workers)).toEqual(['create old', 'create young', 'create failed', 'create succeeded']);
+  });
+
   test('N1: admits a pod against the active pods, without itself', () => {
     const seen: string[][] = [];
     const handlers = [

@@ -281,7 +281,7 @@ export class KubeletPodSyncer implements PodSyncer {
         `pod ${pod.metadata.uid} is terminated, but some volumes have not been cleaned up`,
       );
     }
-    await podCgroups.destroy(pod.metadata.uid, signal);
+    await podCgroups.destroy(pod.metadata.uid, runtimeStatus, signal);
     await userNamespaces?.release(pod.metadata.uid);
     status.terminatePod(pod, this.#statusBeforeTermination.get(pod.metadata.uid));
     this.#statusBeforeTermination.delete(pod.metadata.uid);

@@ -27,6 +27,10 @@ export class PodCgroups {
   readonly #deps: Components;
   /** UIDs of the pods that had a cgroup when cgroups were last listed. */
   #listed: ReadonlySet<string> = new Set();
+  /** UIDs of the pods that had a cgroup when a pod without containers terminated for the first time. */
+  #atStart: Promise<ReadonlySet<string>> | undefined;
+  /** UIDs of pods whose cgroup this kubelet has created or used. */
+  readonly #used = new Set<string>();
   /** UIDs of orphaned pods whose cgroups are being removed. */
   readonly #removing = new Set<string>();
 
@@ -47,6 +51,7 @@ export class PodCgroups {
   ): Promise<RuntimePodStatus> {
     const { cgroups, runtime, recorder, logger } = this.#deps;
     if (cgroups === undefined) return runtimeStatus;
+    this.#used.add(pod.metadata.uid);
     const { uid, name, namespace } = pod.metadata;
     let status = runtimeStatus;
     try {
@@ -88,9 +93,32 @@ export class PodCgroups {
     }
   }
 
-  /** Kills the remaining processes in a pod's cgroup and removes the cgroup, after the pod's volumes are gone (N5). */
-  async destroy(uid: string, signal: AbortSignal): Promise<void> {
-    await this.#deps.cgroups?.destroy(uid, signal);
+  /**
+   * Kills the remaining processes in a pod's cgroup and removes the cgroup, after the pod's volumes are gone (N5). Does
+   * nothing for a pod without containers and sandboxes that had no cgroup before: a node may start with thousands of
+   * finished pods, and looking for a cgroup takes some 70 system calls.
+   */
+  async destroy(uid: string, { containers, sandboxes }: RuntimePodStatus, signal: AbortSignal): Promise<void> {
+    const { cgroups } = this.#deps;
+    if (cgroups === undefined) return;
+    const isUnused = containers.length === 0 && sandboxes.length === 0 && !this.#used.has(uid);
+    if (isUnused && !(await this.#hadGroup(uid, signal))) return;
+    await cgroups.destroy(uid, signal);
+    this.#used.delete(uid);
+  }
+
+  /** Returns whether a pod had a cgroup before this kubelet started, or may have had one. */
+  async #hadGroup(uid: string, signal: AbortSignal): Promise<boolean> {
+    const { cgroups } = this.#deps;
+    if (cgroups === undefined) return false;
+    this.#atStart ??= cgroups.pods(signal);
+    try {
+      return (await this.#atStart).has(uid);
+    } catch {
+      // The removal of the cgroup reports why cgroups cannot be read. They are listed again for the next pod.
+      this.#atStart = undefined;
+      return true;
+    }
   }
 
   /**

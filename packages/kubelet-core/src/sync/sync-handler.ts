@@ -6,8 +6,8 @@ import type { Dependencies } from '../dependencies.ts';
 import type { PodJournal } from '../explain/pod-journal.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
 import type { PodWorkersPort, StatusPort } from '../ports.ts';
+import { AdditionOrder } from './addition-order.ts';
 import type { EarlyTerminations } from './early-terminations.ts';
-import { CreationOrder, oldestFirst } from './oldest-first.ts';
 import { planAddition } from './pod-addition.ts';
 import type { UidLifetimes } from './uid-lifetimes.ts';
 import type { WorkerUpdates } from './worker-updates.ts';
@@ -40,34 +40,33 @@ export class SyncHandler {
   }
 
   /**
-   * Sorts new pods for {@link handlePodAdditions}: first the pods that already run, then all others. Each of the two
-   * groups is sorted oldest first. Works in time slices, because a list may have thousands of pods (K5).
+   * Sorts new pods for {@link handlePodAdditions}: first the pods that already run, then other pods that may run, then
+   * finished pods, which only need a clean-up and must not delay the others. Each of the three groups is sorted oldest
+   * first. Works in time slices, because a list may have thousands of pods (K5).
    */
   async inAdmissionOrder(pods: readonly Pod[], slice: TimeSlice, signal: AbortSignal): Promise<readonly Pod[]> {
-    const running = new CreationOrder();
-    const others = new CreationOrder();
+    const groups = this.#groups();
     for (const pod of pods) {
-      (this.#deps.uids.continuesRunningPod(pod) ? running : others).add(pod);
+      groups.add(pod);
       if (slice.isDue()) await slice.pause(signal);
     }
-    return [...running.pods(), ...others.pods()];
+    return groups.sorted();
   }
 
-  #ordered(pods: readonly Pod[]): { readonly running: ReadonlySet<Pod>; readonly others: readonly Pod[] } {
-    const oldest = oldestFirst(pods);
-    const running = new Set(oldest.filter((pod) => this.#deps.uids.continuesRunningPod(pod)));
-    return { running, others: oldest.filter((pod) => !running.has(pod)) };
+  #groups(): AdditionOrder {
+    return new AdditionOrder((pod) => this.#deps.uids.continuesRunningPod(pod));
   }
 
   /**
    * Handles new pods, oldest first. Each pod is rejected or gets a worker, now or when its admission completes. Pods
-   * that already run from before a kubelet restart come first and are not admitted again (N1).
+   * that already run from before a kubelet restart come first and are not admitted again (N1). Finished pods come last.
    */
   handlePodAdditions(pods: readonly Pod[], signal: AbortSignal): void {
     const { workers, allocation, journal, status, admissions, uids, updates, early } = this.#deps;
     const resumed: Pod[] = [];
-    const { running, others } = this.#ordered(pods);
-    for (const added of [...running, ...others]) {
+    const groups = this.#groups();
+    for (const pod of pods) groups.add(pod);
+    for (const added of groups.sorted()) {
       const { pod, mirrorPod, wasMirror } = this.#store('addPod', added);
       if (pod === undefined) continue;
       if (wasMirror) {
@@ -81,7 +80,7 @@ export class SyncHandler {
       const next = planAddition({
         isTerminal: isTerminalPhase(pod.status?.phase),
         isDeleted: deletionTimestamp !== undefined,
-        runsAlready: running.has(added),
+        runsAlready: groups.runs(added),
         isTerminating: workers.isPodTerminationRequested(uid),
       });
       if (next === 'admit') {

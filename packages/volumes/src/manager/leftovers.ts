@@ -2,7 +2,13 @@ import type { FileSystem } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
-import { idOnDisk, subPathVolumesOnDisk, type VolumeOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
+import {
+  idOnDisk,
+  isOnDisk,
+  subPathVolumesOnDisk,
+  type VolumeOnDisk,
+  volumesOnDisk,
+} from '../paths/volumes-on-disk.ts';
 import type { VolumePlugin } from './plugin.ts';
 import type { PluginSet } from './plugin-set.ts';
 import { takeInFromDisk } from './take-in.ts';
@@ -49,6 +55,7 @@ export class Leftovers {
   /** Removes all volumes of a pod that are on disk. @param pod the pod if it is known */
   async remove(podUid: string, pod: Pod | undefined): Promise<void> {
     const { fs, paths, operations, helpers, logger } = this.#components;
+    if (!(await isOnDisk(fs, paths, podUid))) return;
     for (const volume of await volumesOnDisk(fs, paths, podUid)) {
       const key = { podUid, directoryName: volume.name, id: idOnDisk(volume) };
       const actions = await this.#actions(podUid, volume).catch((err: unknown) => {

@@ -6,7 +6,7 @@ import { VolumeExpander } from '../expand/volume-expander.ts';
 import { PodDirectories } from '../paths/pod-directories.ts';
 import type { MountVariable } from '../paths/sub-path.ts';
 import { SubPathMounts } from '../paths/sub-path-mounts.ts';
-import { subPathVolumesOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
+import { isOnDisk, subPathVolumesOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
 import { SelinuxLabels } from '../selinux/selinux-labels.ts';
 import { SelinuxMetrics } from '../selinux/selinux-metrics.ts';
 import { ContainerVolumes } from './container-volumes.ts';
@@ -282,6 +282,7 @@ export class VolumeManager {
     if (this.#entries.allMounted(uid).size > 0) return true;
     const { fs, paths, logger } = this.#components;
     try {
+      if (!(await isOnDisk(fs, paths, uid))) return false;
       if ((await subPathVolumesOnDisk(fs, paths, uid)).length > 0) return true;
       return (await volumesOnDisk(fs, paths, uid)).length > 0;
     } catch (err) {

@@ -36,6 +36,14 @@ export async function volumesOnDisk(
   return found;
 }
 
+/**
+ * Returns whether a pod has anything on disk. Asked first, because thousands of finished pods may have nothing: one call
+ * then replaces one for each directory that may hold volumes.
+ */
+export async function isOnDisk(fs: Pick<FileSystem, 'readdir'>, paths: PodPaths, uid: string): Promise<boolean> {
+  return (await readDirectory(fs, paths.podDir(uid))).length > 0;
+}
+
 /** Returns an identifier of a volume on disk that is unique within its pod. */
 export function idOnDisk({ plugin, name, isBlock }: VolumeOnDisk): string {
   return isBlock ? `volumeDevices/${plugin}/${name}` : `${plugin}/${name}`;
