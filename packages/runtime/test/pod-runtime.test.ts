@@ -113,6 +113,26 @@ describe('start of a new pod', () => {
     expect(pulls).toEqual(['a at 0', 'b at 0']);
   });
 
+  test('a sync that fails before the sandbox ends only after the directory of the logs was made', async () => {
+    const network = {
+      podDns: () => Promise.reject(new Error('no resolv.conf')),
+      hostname: () => ({ hostname: 'web', domain: '' }),
+    };
+    const machine = new Machine({ components: { network } });
+    const hang = machine.fs.injectFault({ operation: 'mkdir', code: 'EIO', hangs: true, path: '/var/log/pods' });
+    const { signal } = new AbortController();
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    const status = await machine.status(kubelet, web);
+    let isOver = false;
+    const sync = kubelet.syncPod(web, status, signal).finally(() => (isOver = true));
+    await machine.clock.settle();
+    expect([hang.hits, isOver]).toEqual([1, false]);
+    hang.remove();
+    expect((await machine.settle(sync)).results).toMatchObject([{ action: 'CreatePodSandbox', error: {} }]);
+    expect(machine.fs.names('/var/log/pods')).toEqual(['default_web_uid-1']);
+  });
+
   test('resources of the first containers of a new pod are recorded while its sandbox starts, and before they are created', async () => {
     const start = async (web: Pod, isFull: boolean) => {
       const recorded: string[] = [];
