@@ -55,6 +55,8 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect((await fs.stat(at('d'))).mode).toBe(0o777);
       await fs.chmod(at('a'), 0o4711);
       expect((await fs.stat(at('a'))).mode).toBe(0o4711);
+      await fs.writeFile(at('a'), 'rewritten', { mode: 0o600 });
+      expect((await fs.stat(at('a'))).mode).toBe(0o600);
     });
 
     it('writeFileAtomic replaces a file and leaves no temporary name', async () => {
