@@ -133,6 +133,28 @@ describe('start of a new pod', () => {
     expect(machine.fs.names('/var/log/pods')).toEqual(['default_web_uid-1']);
   });
 
+  test('no sandbox is created before the directory of the logs was made, and a failure fails the sandbox', async () => {
+    const machine = new Machine();
+    machine.fs.injectFault({ operation: 'mkdir', code: 'ENOSPC', path: '/var/log/pods' });
+    const web = pod({ containers: [sleeper('a')] });
+    const { results } = await machine.sync(machine.kubelet(), web);
+    expect(results).toMatchObject([
+      { action: 'CreatePodSandbox', error: { message: expect.stringContaining('ENOSPC') } },
+    ]);
+    expect((await machine.status(machine.kubelet(), web)).sandboxes).toEqual([]);
+    const hang = machine.fs.injectFault({ operation: 'mkdir', code: 'EIO', hangs: true, path: '/var/log/pods' });
+    await machine.clock.advance(60_000);
+    const kubelet = machine.kubelet();
+    const sync = machine
+      .status(kubelet, web)
+      .then((status) => kubelet.syncPod(web, status, new AbortController().signal));
+    await machine.clock.settle();
+    expect((await machine.status(kubelet, web)).sandboxes).toEqual([]);
+    hang.remove();
+    await machine.settle(sync);
+    expect(machine.live()).toEqual(['a/0']);
+  });
+
   test('resources of the first containers of a new pod are recorded while its sandbox starts, and before they are created', async () => {
     const start = async (web: Pod, isFull: boolean) => {
       const recorded: string[] = [];

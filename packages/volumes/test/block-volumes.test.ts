@@ -135,6 +135,18 @@ describe('a CSI block volume', () => {
     await running;
   });
 
+  it('V4: a CSI block volume whose driver keeps the published file is completely removed', async () => {
+    const fixture = makeBlock();
+    const { fs, clock, manager, driver, signal } = fixture;
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    driver.after = async (call) => {
+      if (call === 'unpublish vol-1') await fs.writeFile(`${NODE}/publish/pv-1/u1`, '');
+    };
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await clock.settle();
+    expect([driver.calls.at(-1), await leftOf(fixture)]).toEqual(['unstage vol-1', []]);
+  });
+
   it('a pod that waits for the unstaging of its CSI block volume shows the unpublish call without a response', async () => {
     const fixture = makeBlock();
     const { fs, clock, manager, newManager, mounter, loops, driver, signal } = fixture;
