@@ -74,6 +74,11 @@ export class PodResourceState {
     await this.#store.removeLeftovers();
   }
 
+  /** Makes what a killed process wrote survive a power loss, for all state files in the directory. */
+  async syncDirectory(): Promise<void> {
+    await this.#store.syncDirectory();
+  }
+
   /** Reads the state of an earlier process. @throws AllocationError `Unreadable` in upstream's wording */
   async load(): Promise<void> {
     try {

@@ -95,6 +95,34 @@ describe('AllocationManager.load', () => {
     expect(files.paths()).not.toContain('/root/.tmp-7-1');
   });
 
+  test('K1: an allocation of a kubelet that was killed before it synced the directory survives a power loss from load on', async () => {
+    const { manager, files, add } = setUp();
+    await manager.load();
+    const fault = files.injectFault({ operation: 'syncDirectory', code: 'EIO', times: Number.POSITIVE_INFINITY });
+    add(makePod('a', exactly('1', '1Gi')));
+    await manager.written('uid-a');
+    await expect(manager.containerApplied('uid-a', 'c', exactly('1', '1Gi'))).rejects.toThrow('EIO');
+    fault.remove();
+    const second = setUp({}, files).manager;
+    await second.load();
+    await second.containerApplied('uid-a', 'c', exactly('1', '1Gi'));
+    files.powerLoss();
+    const third = setUp({}, files).manager;
+    await third.load();
+    expect(third.hasAllocation('uid-a')).toBe(true);
+    expect(third.appliedToContainer('uid-a', 'c')).toEqual(exactly('1', '1Gi'));
+  });
+
+  test('load succeeds on a disk that is read-only because of errors', async () => {
+    const { manager, files, add } = setUp();
+    await manager.load();
+    await manager.saved(add(makePod('a', exactly('1', '1Gi'))).metadata.uid);
+    files.injectFault({ operation: 'syncDirectory', code: 'EROFS', times: Number.POSITIVE_INFINITY });
+    const second = setUp({}, files).manager;
+    await second.load();
+    expect(second.hasAllocation('uid-a')).toBe(true);
+  });
+
   test('load stops retrying and rejects when its abort signal fires', async () => {
     const { manager, files, clock } = setUp();
     files.injectFault({ code: 'EIO', times: Number.POSITIVE_INFINITY });

@@ -304,6 +304,26 @@ describe('K1: a state that is written but not saved', () => {
     expect([writes(), await text()]).toEqual([2, expect.stringContaining('v')]);
   });
 
+  test('written waits for the next write if the change was made before the running write replaces the file', async () => {
+    const { make, hold, holdSync, text } = setUp();
+    const replacing = Promise.withResolvers<void>();
+    const syncing = Promise.withResolvers<void>();
+    hold(replacing.promise);
+    holdSync(syncing.promise);
+    const state = make();
+    state.set('u', { containers: {} });
+    const first = state.written('u');
+    await turn();
+    state.set('v', { containers: {} });
+    const second = state.written('v');
+    replacing.resolve();
+    await first;
+    expect([await settled(second), await text()]).toEqual([false, expect.not.stringContaining('"v')]);
+    syncing.resolve();
+    await second;
+    expect(await text()).toContain('"v');
+  });
+
   test('written rejects if the file cannot be replaced, and writes again when it is called again', async () => {
     const { make, fail, text } = setUp();
     const state = make();

@@ -105,6 +105,23 @@ export class CheckpointStore {
     await removeUnfinishedFiles(this.#fs, this.#options.directory);
   }
 
+  /**
+   * Makes all checkpoints survive a power loss. A process that was killed may have replaced a checkpoint without syncing
+   * the directory. A missing directory is not an error. @throws file system errors
+   */
+  async syncDirectory(): Promise<void> {
+    try {
+      const directory = await this.#fs.open(this.#options.directory, 'r');
+      try {
+        await directory.sync();
+      } finally {
+        await directory.close();
+      }
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
   #pathOf(key: string): string {
     const path = `${this.#options.directory}/${key}`;
     if (!isKey(key)) throw new CheckpointError('InvalidKey', path, 'has a key that is not a valid file name');

@@ -57,6 +57,18 @@ describe('CheckpointStore', () => {
     expect(await store.get('a')).toEqual({ c: 1 });
   });
 
+  it('syncDirectory makes a checkpoint of a killed process survive a power loss, and accepts a missing directory', async () => {
+    const { fs, store } = make();
+    await store.syncDirectory();
+    const fault = fs.injectFault({ operation: 'syncDirectory', code: 'EIO', times: 2 });
+    await expect(store.create('a', { b: 1 })).rejects.toMatchObject({ code: 'EIO' });
+    await expect(store.syncDirectory()).rejects.toMatchObject({ code: 'EIO' });
+    expect(fault.hits).toBe(2);
+    await store.syncDirectory();
+    fs.powerLoss();
+    expect(await store.get('a')).toEqual({ b: 1 });
+  });
+
   it('treats undefined options as absent', async () => {
     const { store } = make({ checksumField: undefined, checksum: undefined } as object);
     await store.create('cpu_manager_state', { a: 1 });

@@ -52,7 +52,8 @@ export const nodeFileSystem: FileSystem = {
         {
           createSynced: async (temporary) => {
             const fd = await writeAll(temporary, 'wx', data, options?.mode, true, path);
-            closes.push(closeDescriptor(fd));
+            // Handled now: an unhandled rejection during the next steps would end the process. The content is synced.
+            closes.push(closeDescriptor(fd).catch(() => undefined));
           },
           rename: (from, to) => fsp.rename(systemPath(from), systemPath(to)),
           syncDirectory: async () => syncDescriptor(await directory),

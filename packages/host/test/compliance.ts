@@ -55,6 +55,8 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect((await fs.stat(at('d'))).mode).toBe(0o777);
       await fs.chmod(at('a'), 0o4711);
       expect((await fs.stat(at('a'))).mode).toBe(0o4711);
+      await fs.writeFile(at('a'), 'rewritten', { mode: 0o600 });
+      expect((await fs.stat(at('a'))).mode).toBe(0o600);
     });
 
     it('writeFileAtomic replaces a file and leaves no temporary name', async () => {
@@ -234,8 +236,9 @@ export function describeFileSystem(name: string, make: () => Promise<Fixture>): 
       expect(await codeOf(reader.read(0, 1))).toBe('EBADF');
     });
 
-    it('open accepts a directory, and reading it fails', async () => {
+    it('open accepts a directory, which can be synced, and reading it fails', async () => {
       const directory = await fs.open(fixture.root, 'r');
+      await directory.sync();
       expect((await directory.stat()).kind).toBe('directory');
       expect(await codeOf(directory.read(0, 1))).toBe('EISDIR');
       await directory.close();

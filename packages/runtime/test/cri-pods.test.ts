@@ -68,6 +68,25 @@ test('getPod returns one pod as getPods does, and lists no other pod unless a li
   expect(await kubelet.getPod('uid-3')).toEqual(found);
 });
 
+test('getPod returns only its pod if the runtime ignores the filter of a list', async () => {
+  const { machine, web } = await withOnePod();
+  await machine.clock.advance(1_000);
+  await machine.sync(machine.kubelet(), pod({ containers: [sleeper('b')] }, { name: 'other', uid: 'uid-2' }));
+  const cri = new Proxy(machine.cri, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      const listsAll = name === 'listPodSandbox' || name === 'listContainers';
+      return (request: object, ...rest: unknown[]) => value.call(target, listsAll ? {} : request, ...rest);
+    },
+  });
+  const kubelet = machine.kubelet(cri);
+  const all = await kubelet.getPods();
+  expect(all.map(({ uid }) => uid).toSorted()).toEqual([web.metadata.uid, 'uid-2']);
+  for (const one of all) expect(await kubelet.getPod(one.uid)).toEqual(one);
+  expect(await kubelet.getPod('unknown')).toBeUndefined();
+});
+
 test('runtime events contain the pod, the container and the kind of event', async () => {
   const { machine, web, pods, status } = await withOnePod();
   const stop = new AbortController();

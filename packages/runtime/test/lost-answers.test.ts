@@ -1,6 +1,6 @@
 import { ContainerState, CriError, type CriErrorCode } from '@node-agent/cri-client';
 import type { RpcFault, RpcName, Script } from '@node-agent/fake-cri';
-import type { Pod } from '@node-agent/pod-spec';
+import type { Pod, ResourceRequirements, RuntimePodStatus } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type LifecycleHooks, noHooks } from '../src/index.ts';
@@ -158,6 +158,28 @@ describe('C1: lost responses of the runtime', () => {
     await machine.sync(kubelet, asking('1'));
     expect(noted.get('a')).toBe('1');
     expect(machine.live()).toHaveLength(1);
+  });
+
+  test('a running container that one list of the runtime leaves out keeps the record of its resources, so that it is resized later', async () => {
+    const noted = new Map<string, ResourceRequirements>();
+    const applied: AppliedResources = {
+      appliedToContainer: (_uid, name) => noted.get(name),
+      appliedToPod: () => undefined,
+      containerApplied: async (_uid, name, resources) => void noted.set(name, resources),
+      podApplied: async () => {},
+    };
+    const machine = new Machine({ components: { applied } });
+    const asking = (cpu: string): Pod => pod({ containers: [sleeper('a', { resources: { requests: { cpu } } })] });
+    const kubelet = machine.kubelet();
+    await machine.sync(kubelet, asking('1'));
+    const empty: RuntimePodStatus = { ...(await machine.status(kubelet, asking('1'))), sandboxes: [], containers: [] };
+    const signal = new AbortController().signal;
+    await machine.settle(kubelet.syncPod(asking('2'), empty, signal));
+    expect(machine.live()).toEqual(['a/0']);
+    expect(noted.get('a')?.requests).toEqual({ cpu: '1' });
+    await machine.sync(kubelet, asking('2'));
+    expect(machine.live()).toEqual(['a/0']);
+    expect(noted.get('a')?.requests).toEqual({ cpu: '2' });
   });
 
   test('C2: the next attempt number is known although all records were removed and the creation fails', async () => {

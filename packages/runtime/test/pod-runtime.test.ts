@@ -113,6 +113,48 @@ describe('start of a new pod', () => {
     expect(pulls).toEqual(['a at 0', 'b at 0']);
   });
 
+  test('a sync that fails before the sandbox ends only after the directory of the logs was made', async () => {
+    const network = {
+      podDns: () => Promise.reject(new Error('no resolv.conf')),
+      hostname: () => ({ hostname: 'web', domain: '' }),
+    };
+    const machine = new Machine({ components: { network } });
+    const hang = machine.fs.injectFault({ operation: 'mkdir', code: 'EIO', hangs: true, path: '/var/log/pods' });
+    const { signal } = new AbortController();
+    const kubelet = machine.kubelet();
+    const web = pod({ containers: [sleeper('a')] });
+    const status = await machine.status(kubelet, web);
+    let isOver = false;
+    const sync = kubelet.syncPod(web, status, signal).finally(() => (isOver = true));
+    await machine.clock.settle();
+    expect([hang.hits, isOver]).toEqual([1, false]);
+    hang.remove();
+    expect((await machine.settle(sync)).results).toMatchObject([{ action: 'CreatePodSandbox', error: {} }]);
+    expect(machine.fs.names('/var/log/pods')).toEqual(['default_web_uid-1']);
+  });
+
+  test('no sandbox is created before the directory of the logs was made, and a failure fails the sandbox', async () => {
+    const machine = new Machine();
+    machine.fs.injectFault({ operation: 'mkdir', code: 'ENOSPC', path: '/var/log/pods' });
+    const web = pod({ containers: [sleeper('a')] });
+    const { results } = await machine.sync(machine.kubelet(), web);
+    expect(results).toMatchObject([
+      { action: 'CreatePodSandbox', error: { message: expect.stringContaining('ENOSPC') } },
+    ]);
+    expect((await machine.status(machine.kubelet(), web)).sandboxes).toEqual([]);
+    const hang = machine.fs.injectFault({ operation: 'mkdir', code: 'EIO', hangs: true, path: '/var/log/pods' });
+    await machine.clock.advance(60_000);
+    const kubelet = machine.kubelet();
+    const sync = machine
+      .status(kubelet, web)
+      .then((status) => kubelet.syncPod(web, status, new AbortController().signal));
+    await machine.clock.settle();
+    expect((await machine.status(kubelet, web)).sandboxes).toEqual([]);
+    hang.remove();
+    await machine.settle(sync);
+    expect(machine.live()).toEqual(['a/0']);
+  });
+
   test('resources of the first containers of a new pod are recorded while its sandbox starts, and before they are created', async () => {
     const start = async (web: Pod, isFull: boolean) => {
       const recorded: string[] = [];

@@ -135,6 +135,39 @@ describe('a CSI block volume', () => {
     await running;
   });
 
+  it('V4: a CSI block volume whose driver keeps the published file is completely removed', async () => {
+    const fixture = makeBlock();
+    const { fs, clock, manager, driver, signal } = fixture;
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    driver.after = async (call) => {
+      if (call === 'unpublish vol-1') await fs.writeFile(`${NODE}/publish/pv-1/u1`, '');
+    };
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await clock.settle();
+    expect([driver.calls.at(-1), await leftOf(fixture)]).toEqual(['unstage vol-1', []]);
+  });
+
+  it('a pod that waits for the unstaging of its CSI block volume shows the unpublish call without a response', async () => {
+    const fixture = makeBlock();
+    const { fs, clock, manager, newManager, mounter, loops, driver, signal } = fixture;
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    for (const point of (await mounter.mountPoints()).keys()) await mounter.unmount(point);
+    loops.devices.clear();
+    await fs.remove(LINK);
+    driver.before = (call) => (call === 'unpublish vol-1' ? new Promise(() => {}) : undefined);
+    const life = new AbortController();
+    const next = newManager();
+    const running = next.start(life.signal);
+    await clock.settle();
+    const waiting = next.waitForAttachAndMount(blockPod('u2'), life.signal).catch(() => undefined);
+    await clock.advance(42_000);
+    expect(next.volumeWaits('u2').map(({ what }) => what)).toEqual([
+      `NodeUnpublishVolume of driver ${DRIVER} has not answered for 42 s`,
+    ]);
+    life.abort();
+    await Promise.all([waiting, running]);
+  });
+
   it('K1, V4: after a kill at any step and a restart, a CSI block volume is mapped for its pod or completely removed', async () => {
     for (const isWanted of [true, false]) {
       let killed = 0;

@@ -1,7 +1,7 @@
 import type { FileHandle, FileStat } from '../file-system.ts';
 import { systemError } from '../system-error.ts';
 import type { FileOperation } from './faults.ts';
-import { contentOf, type FileNode, type MemoryNode, statOfNode, syncFile } from './nodes.ts';
+import { contentOf, type FileNode, type MemoryNode, statOfNode, syncFile, syncNames } from './nodes.ts';
 import type { Resolved } from './resolve.ts';
 
 /** The directory and name of an open file. */
@@ -51,9 +51,13 @@ export class MemoryFileHandle implements FileHandle {
 
   async sync(): Promise<void> {
     const node = this.#open('fsync');
-    if (node.kind !== 'file') return;
-    this.#access.check('sync', this.#path);
-    syncFile(node);
+    if (node.kind === 'directory') {
+      this.#access.check('syncDirectory', this.#path);
+      syncNames(node);
+    } else if (node.kind === 'file') {
+      this.#access.check('sync', this.#path);
+      syncFile(node);
+    }
   }
 
   async close(): Promise<void> {

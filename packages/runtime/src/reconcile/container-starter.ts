@@ -167,9 +167,12 @@ export class ContainerStarter {
 
   /**
    * Starts to record the resources of a container of a pod that has nothing in the runtime yet. The start of the
-   * container records them again, which writes nothing to disk unless this record failed.
+   * container records them again, which writes nothing to disk unless this record failed. An earlier record is kept: if
+   * the runtime's list was incomplete, that record belongs to a container that still runs.
    */
   recordEarly(first: Pick<StartRequest, 'pod' | 'container' | 'type'>): void {
+    const { pod, container } = first;
+    if (this.#components.applied?.appliedToContainer(pod.metadata.uid, container.name) !== undefined) return;
     this.#noteResources(first).catch(() => undefined);
   }
 

@@ -192,14 +192,19 @@ export class PodReconciler {
     // The cgroup is resized first, so that containers start in a cgroup of the right size.
     await this.#resize(run, actions);
 
-    const { pod, signal } = run;
     const toStart =
       actions.ephemeralContainersToStart.length +
       actions.initContainersToStart.length +
       actions.containersToStart.length;
     if (!actions.createSandbox && toStart === 0) return;
 
-    const logsMade = actions.createSandbox ? this.#components.sandboxes.makeLogs(pod) : Promise.resolve();
+    const logsMade = actions.createSandbox ? this.#components.sandboxes.makeLogs(run.pod) : Promise.resolve();
+    // The directory must not appear after the sync, because the pod may have been removed by then.
+    await this.#startIn(run, actions, logsMade).finally(() => logsMade.catch(() => undefined));
+  }
+
+  async #startIn(run: Run, actions: PodActions, logsMade: Promise<void>): Promise<void> {
+    const { pod, signal } = run;
     const sandboxConfig = await this.#sandboxConfig(run, actions);
     if (sandboxConfig === undefined) return;
     if (actions.createSandbox && !(await this.#prepareClaims(run))) return;

@@ -127,7 +127,8 @@ export class CsiBlockPlugin implements VolumePlugin {
     const identity = await this.#identity(podUid, directoryName, pod, signal);
     if (identity !== undefined) {
       const driver = calls.driver(identity.driver, 'blockMapper.UnmapPodDevice failed to get CSI client');
-      const published = { podUid, name: directoryName, handle: identity.handle };
+      const key = publishKey(podUid, directoryName);
+      const published = { podUid, name: directoryName, handle: identity.handle, key };
       await unpublishBlock(this.#components, driver, published, signal);
     }
     await mapper.unlink(at);

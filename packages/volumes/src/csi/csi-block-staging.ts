@@ -82,7 +82,7 @@ export class CsiBlockStaging implements NodeVolumePlugin {
     const { driver: driverName, handle } = csiIdentity(uniqueName);
     await mapper.checkUnused(paths.nodeDir(name, 'dev'));
     const driver = calls.driver(driverName, 'blockMapper.TearDownDevice failed to get CSI client');
-    await this.#unpublishLeft(driver, name, handle, signal);
+    await this.#unpublishLeft(driver, { uniqueName, name }, handle, signal);
     const path = paths.nodeDir('staging', name);
     if (await fs.exists(path)) {
       await this.#unstage(driver, uniqueName, handle, path, signal);
@@ -141,10 +141,16 @@ export class CsiBlockStaging implements NodeVolumePlugin {
    * the volume. A power failure may lose the link and keep the published file. Upstream cannot unstage the volume then,
    * because the directory with the file is not empty.
    */
-  async #unpublishLeft(driver: CsiDriverClient, name: string, handle: string, signal: AbortSignal): Promise<void> {
+  async #unpublishLeft(
+    driver: CsiDriverClient,
+    { uniqueName, name }: NodeVolume,
+    handle: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { fs, paths } = this.#components;
     for (const { name: podUid } of await readDirectory(fs, paths.nodeDir('publish', name))) {
-      await unpublishBlock(this.#components, driver, { podUid, name, handle }, signal);
+      // The pods that wait for this call are those that wait for the volume to be unstaged.
+      await unpublishBlock(this.#components, driver, { podUid, name, handle, key: uniqueName }, signal);
       await removeIfThere(fs, paths.nodeDir('publish', name, podUid));
     }
   }

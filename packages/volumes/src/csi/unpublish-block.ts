@@ -4,7 +4,6 @@ import type { BlockPaths } from '../block/block-paths.ts';
 import { VolumeError } from '../errors.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import { CSI_PLUGIN } from './csi-names.ts';
-import { publishKey } from './csi-publishing.ts';
 
 /** A block volume that is, or may be, published to a pod. */
 interface PublishedBlock {
@@ -13,6 +12,8 @@ interface PublishedBlock {
   readonly name: string;
   /** Volume ID of the driver. */
   readonly handle: string;
+  /** Key under which the call is recorded while it has no response; see `CsiCalls.make`. */
+  readonly key: string;
 }
 
 /**
@@ -22,11 +23,10 @@ interface PublishedBlock {
 export async function unpublishBlock(
   { calls, paths }: { readonly calls: CsiCalls; readonly paths: BlockPaths },
   driver: CsiDriverClient,
-  { podUid, name, handle }: PublishedBlock,
+  { podUid, name, handle, key }: PublishedBlock,
   signal: AbortSignal,
 ): Promise<void> {
   const call = (): Promise<void> => driver.unpublishVolume(handle, paths.nodeDir('publish', name, podUid), signal);
-  const key = publishKey(podUid, name);
   await calls.make(key, driver, 'NodeUnpublishVolume', call, signal).catch((error: unknown) => {
     signal.throwIfAborted();
     const why = `${CSI_PLUGIN}: blockMapper.unpublishVolumeForBlock failed: ${errorText(error)}`;
