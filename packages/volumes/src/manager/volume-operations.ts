@@ -259,8 +259,9 @@ export class VolumeOperations {
    */
   #count(entry: VolumeEntry): void {
     const { counted, actions, wanted, presence } = entry;
-    const now = { plugin: actions.pluginName, isWanted: wanted === true, isThere: presence !== 'absent' };
-    if (counted?.plugin === now.plugin && counted.isWanted === now.isWanted && counted.isThere === now.isThere) return;
+    const now = { plugin: actions.pluginName, isWanted: wanted === true, isMounted: presence === 'ready' };
+    if (counted?.plugin === now.plugin && counted.isWanted === now.isWanted && counted.isMounted === now.isMounted)
+      return;
     entry.counted = now;
     this.#components.metrics.recount(counted, now);
   }
