@@ -77,6 +77,34 @@ describe('a CSI block volume', () => {
     expect(container && manager.containerDevices(blockPod('u1'), container)[0]?.permissions).toBe('r');
   });
 
+  it('a CSI block volume is published again at a later sync only if the driver requires republishing, and stays mapped if that fails', async () => {
+    const fixture = makeBlock();
+    const { fs, api, clock, manager, driver, loops, events, signal } = fixture;
+    const sync = async (): Promise<void> => {
+      await clock.advance(60_000);
+      await manager.waitForAttachAndMount(blockPod('u1'), signal);
+      await clock.settle();
+    };
+    await sync();
+    await sync();
+    expect(driver.publishes).toHaveLength(1);
+    const known = api.drivers.get(DRIVER);
+    if (known) api.drivers.set(DRIVER, { spec: { ...known.spec, requiresRepublish: true } });
+    const before = await leftOf(fixture);
+    await sync();
+    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1', 'publish vol-1']);
+    driver.before = () => {
+      throw csiFailure('Internal', true);
+    };
+    await sync();
+    expect(events.at(-1)).toContain('MapVolume.MapPodDevice failed for volume "pv-1" : rpc error: code = Internal');
+    expect(await leftOf(fixture)).toEqual(before);
+    expect([await fs.readlink(LINK), loops.devices.size]).toEqual([`${NODE}/publish/pv-1/u1`, 1]);
+    driver.before = () => {};
+    await clock.advance(500);
+    expect(driver.publishes).toHaveLength(3);
+  });
+
   it.each([
     ['is missing', undefined],
     ['is damaged', '{'],
