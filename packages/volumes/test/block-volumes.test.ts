@@ -105,6 +105,15 @@ describe('a CSI block volume', () => {
     expect(driver.publishes).toHaveLength(3);
   });
 
+  it('a second pod for a ReadWriteOncePod CSI block volume is refused with the step that upstream names', async () => {
+    const { manager, events, signal } = makeBlock({ accessModes: ['ReadWriteOncePod'] });
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await errorOf(manager.waitForAttachAndMount(blockPod('u2'), signal));
+    expect(events).toEqual([
+      'FailedMapVolume: MapVolume.SetUpDevice failed for volume "pv-1" : volume uses the ReadWriteOncePod access mode and is already in use by another pod',
+    ]);
+  });
+
   it.each([
     ['is missing', undefined],
     ['is damaged', '{'],
