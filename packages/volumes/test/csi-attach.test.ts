@@ -87,6 +87,41 @@ describe('a CSI volume that a controller attaches', () => {
     await stop();
   });
 
+  it.each([
+    ['file system', 'Filesystem', claimPod],
+    ['block device', 'Block', blockPod],
+  ])(
+    'pods that wait for a CSI volume to be attached get the volume as soon as its CSIDriver requires no attachment (%s)',
+    async (_what, volumeMode, podOf) => {
+      const { manager, driver, api, clock, report, stop, signal } = await makeAttachable(undefined, { volumeMode });
+      const mounting = ['u1', 'u2'].map((uid) => manager.waitForAttachAndMount(podOf(uid), signal));
+      await clock.settle();
+      await report([]);
+      manager.csiDriverChanged();
+      await clock.settle();
+      expect([manager.volumesInUse(), driver.calls]).toEqual([[UNIQUE], []]);
+      const spec = { attachRequired: false, volumeLifecycleModes: ['Persistent'], fsGroupPolicy: 'File' };
+      api.drivers.set(DRIVER, { spec });
+      manager.csiDriverChanged();
+      await Promise.all(mounting);
+      expect([manager.volumesInUse(), driver.calls]).toEqual([[], ['stage vol-1', 'publish vol-1', 'publish vol-1']]);
+      expect(driver.stages[0]?.publishContext).toEqual({});
+      await stop();
+    },
+  );
+
+  it('a CSI volume that was staged as attached stays in use after its CSIDriver requires no attachment', async () => {
+    const { manager, api, clock, report, stop, signal } = await makeAttachable();
+    const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    await report([UNIQUE]);
+    await mounting;
+    api.drivers.set(DRIVER, { spec: { attachRequired: false } });
+    manager.csiDriverChanged();
+    expect(manager.volumesInUse()).toEqual([UNIQUE]);
+    await stop();
+  });
+
   it.each<[string, Parameters<typeof Object.assign>[1] | undefined, string]>([
     ['is missing', undefined, 'GET error for volume attachment csi-f4c24'],
     [

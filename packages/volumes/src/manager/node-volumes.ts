@@ -15,7 +15,7 @@ export interface StagedVolume {
   readonly pluginName: string;
   /** Whether the volume is a block device. Default: false. */
   readonly isBlock?: boolean;
-  readonly plugin: Pick<NodeVolumePlugin, 'stage' | 'unstage' | 'isAttachLimitExceeded'>;
+  readonly plugin: Pick<NodeVolumePlugin, 'stage' | 'unstage' | 'isAttachable' | 'isAttachLimitExceeded'>;
 }
 
 /** Dependencies of {@link NodeVolumes}. */

@@ -204,6 +204,14 @@ export class VolumeManager {
   }
 
   /**
+   * Continues with volumes that wait to be attached although their CSI driver does not require that any more. Call this
+   * when a CSIDriver object has changed.
+   */
+  csiDriverChanged(): void {
+    this.#operations.attachabilityChanged();
+  }
+
+  /**
    * Retries operations now that failed because a CSI driver was not registered. Call this when a driver has registered;
    * upstream waits for the back-off, up to 122 s.
    */

@@ -146,6 +146,22 @@ export class VolumeOperations {
     this.#nodes.attachmentsChanged();
   }
 
+  /**
+   * Continues with volumes that wait to be attached although no controller attaches them any more
+   * (`desired_state_of_world_populator.go: findAndRemoveDeletedPods`). A volume that was attached before keeps its
+   * mark, so that it stays in use until it is unstaged.
+   */
+  attachabilityChanged(): void {
+    const waiting = this.#components.entries.all().filter(({ waitsForNode, actions: { node } }) => {
+      const { volume, plugin } = node ?? {};
+      if (!waitsForNode || volume?.attachable !== true || plugin?.isAttachable?.(volume) !== false) return false;
+      return this.#nodes.awaitsAttachment(volume.uniqueName);
+    });
+    // The volumes of all pods are changed before the first step, because that step stages the volume for all pods.
+    for (const entry of waiting) entry.actions = withoutAttachment(entry.actions);
+    for (const entry of waiting) this.#step(entry);
+  }
+
   /** Retries all operations now whose last failure has this error code, because the cause may be resolved. */
   retryNow(code: VolumeErrorCode): void {
     this.#nodes.retryNow(code);
@@ -265,4 +281,12 @@ export class VolumeOperations {
     entry.counted = now;
     this.#components.metrics.recount(counted, now);
   }
+}
+
+/** Returns the operations of a volume that no controller attaches. */
+function withoutAttachment(actions: VolumeActions): VolumeActions {
+  const { node } = actions;
+  return node === undefined
+    ? actions
+    : { ...actions, node: { ...node, volume: { ...node.volume, attachable: false } } };
 }
