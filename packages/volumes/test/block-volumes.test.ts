@@ -253,6 +253,26 @@ describe('a local block volume', () => {
     expect([loops.devices.size, (await fs.stat('/dev/sdb')).kind]).toEqual([0, 'blockDevice']);
   });
 
+  it("the usage of a local block volume is the size of its device, with the volume's PVC", async () => {
+    const claims = new MemoryClaims();
+    const { fs, manager, signal } = setUp({}, {}, claims);
+    claims.bind('c', 'pv-1', { local: { path: '/dev/disk/by-id/a' }, volumeMode: 'Block' });
+    await fs.mkdir('/dev/disk/by-id');
+    fs.makeSpecial('/dev/sdb', 'blockDevice');
+    await fs.symlink('/dev/sdb', '/dev/disk/by-id/a');
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    expect(await manager.volumeUsage(blockPod('u1'), signal)).toEqual([]);
+    await fs.mkdir('/sys/class/block/sdb');
+    await fs.writeFile('/sys/class/block/sdb/size', '2097152\n');
+    expect(await manager.volumeUsage(blockPod('u1'), signal)).toMatchObject([
+      {
+        ...{ name: 'data', medium: 'persistent', usedBytes: 0, inodesUsed: 0, complete: true },
+        claim: { namespace: 'default', name: 'c' },
+        fileSystem: { totalBytes: 2 ** 30, freeBytes: 0, availableBytes: 0, inodes: 0, freeInodes: 0 },
+      },
+    ]);
+  });
+
   it.each(['/dev/none', '/mnt'])('a local block volume with the path %s is refused', async (path) => {
     const claims = new MemoryClaims();
     const { fs, manager, events, signal } = setUp({}, {}, claims);
