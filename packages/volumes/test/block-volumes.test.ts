@@ -273,6 +273,30 @@ describe('a local block volume', () => {
     ]);
   });
 
+  it('the PVC of a local block volume gets the size of its PersistentVolume while its pod runs', async () => {
+    const claims = new MemoryClaims();
+    const { fs, manager, events, clock, signal } = setUp({}, {}, claims);
+    claims.acceptPatches();
+    await fs.mkdir('/dev');
+    fs.makeSpecial('/dev/sdb', 'blockDevice');
+    const bind = (size: string): void => {
+      const volume = { local: { path: '/dev/sdb' }, volumeMode: 'Block', capacity: { storage: size } };
+      claims.bind('c', 'pv-1', volume, { status: { phase: 'Bound', capacity: { storage: '1Gi' } } });
+    };
+    bind('1Gi');
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await clock.settle();
+    bind('2Gi');
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await clock.settle();
+    expect(claims.claims.get('default/c')?.status?.capacity).toEqual({ storage: '2Gi' });
+    expect(events).toHaveLength(2);
+    expect(events[0]).toContain('MountVolume.NodeExpandVolume succeeded for volume "pv-1"');
+  });
+
   it.each(['/dev/none', '/mnt'])('a local block volume with the path %s is refused', async (path) => {
     const claims = new MemoryClaims();
     const { fs, manager, events, signal } = setUp({}, {}, claims);

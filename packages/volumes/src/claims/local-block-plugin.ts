@@ -85,6 +85,12 @@ export class LocalBlockPlugin implements VolumePlugin {
     return { hostPath: at.podLink, readOnly, selinuxRelabel: false };
   }
 
+  /**
+   * Does nothing: the device has its new size already, so that only the PVC's status is updated (`NodeExpand` of
+   * `pkg/volume/local`).
+   */
+  async expand(): Promise<void> {}
+
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     const at = this.#mapOf(podUid, directoryName);
     await this.#mapper.unmap(at, signal);
