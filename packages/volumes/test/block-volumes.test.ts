@@ -138,6 +138,32 @@ describe('a CSI block volume', () => {
     },
   );
 
+  it('V6: a CSI block volume with two PersistentVolumes is unstaged at the path at which it was staged', async () => {
+    const fixture = makeBlock();
+    const { manager, driver, claims, clock, signal } = fixture;
+    const csi = { driver: DRIVER, volumeHandle: 'vol-1' };
+    claims.bind('other', 'pv-2', { accessModes: ['ReadWriteOnce'], volumeMode: 'Block', csi });
+    const pod = blockPod('u2');
+    const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'other' } }];
+    const second = { ...pod, spec: { ...pod.spec, volumes } };
+    const unstaged: string[] = [];
+    const { unstageVolume } = driver;
+    driver.unstageVolume = async (handle, path) => {
+      unstaged.push(path);
+      await unstageVolume.call(driver, handle, path);
+    };
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await manager.waitForAttachAndMount(second, signal);
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await manager.waitForUnmount(second, signal);
+    await clock.settle();
+    expect([driver.stages.map(({ stagingTargetPath }) => stagingTargetPath), unstaged]).toEqual([
+      [`${NODE}/staging/pv-1`],
+      [`${NODE}/staging/pv-1`],
+    ]);
+    expect(await leftOf(fixture)).toEqual([]);
+  });
+
   it('V1: a CSI block volume is not unstaged while its device is mapped for any pod', async () => {
     const { fs, manager, driver, clock, signal } = makeBlock();
     await manager.waitForAttachAndMount(blockPod('u1'), signal);
