@@ -183,8 +183,13 @@ export class VolumeOperations {
   }
 
   /** Implements {@link VolumeOutcomes.settled}. @throws the signal's reason */
-  settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
+  settled(podUid: string, signal: AbortSignal): Promise<void> {
     return this.#outcomes.settled(podUid, signal);
+  }
+
+  /** Implements {@link VolumeOutcomes.outcomes}. */
+  outcomes(podUid: string, unfinished: (volume: UnsettledVolume) => VolumeError): readonly VolumeOutcome[] {
+    return this.#outcomes.outcomes(podUid, unfinished);
   }
 
   /** Implements {@link VolumeOutcomes.isAttachLimitExceeded}. @throws the signal's reason */
