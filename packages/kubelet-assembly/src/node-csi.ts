@@ -10,6 +10,8 @@ export interface CsiParts {
   readonly objects: Pick<ClusterObjects, 'csiDrivers' | 'csiNode'>;
   /** Called when a driver was registered or deregistered. */
   readonly onDriverChanged: () => void;
+  /** Called when a CSIDriver object was added, changed or deleted. */
+  readonly onObjectChanged: () => void;
   /** Called when {@link CsiNodeInfo.problem} has changed, because the problem makes the node not ready. */
   readonly onProblemChanged: () => void;
 }
@@ -29,7 +31,7 @@ export function nodeCsi(
   child: (component: string) => PartComponents,
   { deviceTransport: transport }: Pick<NodePorts, 'deviceTransport'>,
   { nodeName, pluginsDirectory }: Pick<AssemblySettings, 'nodeName' | 'pluginsDirectory'>,
-  { objects: { csiDrivers, csiNode }, onDriverChanged, onProblemChanged }: CsiParts,
+  { objects: { csiDrivers, csiNode }, onDriverChanged, onObjectChanged, onProblemChanged }: CsiParts,
 ): NodeCsi | undefined {
   if (pluginsDirectory === undefined) return undefined;
   const nodeInfo = new CsiNodeInfo({ ...child('csi-node'), api: csiNode, onProblemChanged }, { nodeName });
@@ -38,26 +40,30 @@ export function nodeCsi(
     ...{ nodeInfo, onDriverChanged, ...(transport && { transport }) },
     allocatableUpdatePeriodSeconds: (driver) => csiDrivers.known(driver)?.spec.nodeAllocatableUpdatePeriodSeconds,
   });
+  const onChanged = (driver: string): void => {
+    registry.csiDriverChanged(driver);
+    onObjectChanged();
+  };
   return {
     ...{ registry, nodeInfo },
     services: [
       { name: 'CSINode', start: (signal) => nodeInfo.start(signal) },
       { name: 'CSI volume limits', start: (signal) => registry.start(signal) },
-      { name: 'CSI driver changes', start: (signal) => followCsiDrivers(csiDrivers, registry, signal) },
+      { name: 'CSI driver changes', start: (signal) => followCsiDrivers(csiDrivers, onChanged, signal) },
     ],
   };
 }
 
-/** Reports each change of a CSIDriver to the registry until the signal is aborted. */
+/** Reports each change of a CSIDriver by the driver's name until the signal is aborted. */
 async function followCsiDrivers(
   csiDrivers: Pick<CsiDriverObjects, 'changes'>,
-  registry: Pick<CsiDriverRegistry, 'csiDriverChanged'>,
+  onChanged: (driver: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
   using changes = csiDrivers.changes();
   try {
     for (let change = await changes.take(signal); change !== undefined; change = await changes.take(signal)) {
-      if (change.type !== 'synced') registry.csiDriverChanged(change.key);
+      if (change.type !== 'synced') onChanged(change.key);
     }
   } catch (error) {
     if (!signal.aborted) throw error;

@@ -77,6 +77,43 @@ describe('a CSI block volume', () => {
     expect(container && manager.containerDevices(blockPod('u1'), container)[0]?.permissions).toBe('r');
   });
 
+  it('a CSI block volume is published again at a later sync only if the driver requires republishing, and stays mapped if that fails', async () => {
+    const fixture = makeBlock();
+    const { fs, api, clock, manager, driver, loops, events, signal } = fixture;
+    const sync = async (): Promise<void> => {
+      await clock.advance(60_000);
+      await manager.waitForAttachAndMount(blockPod('u1'), signal);
+      await clock.settle();
+    };
+    await sync();
+    await sync();
+    expect(driver.publishes).toHaveLength(1);
+    const known = api.drivers.get(DRIVER);
+    if (known) api.drivers.set(DRIVER, { spec: { ...known.spec, requiresRepublish: true } });
+    const before = await leftOf(fixture);
+    await sync();
+    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1', 'publish vol-1']);
+    driver.before = () => {
+      throw csiFailure('Internal', true);
+    };
+    await sync();
+    expect(events.at(-1)).toContain('MapVolume.MapPodDevice failed for volume "pv-1" : rpc error: code = Internal');
+    expect(await leftOf(fixture)).toEqual(before);
+    expect([await fs.readlink(LINK), loops.devices.size]).toEqual([`${NODE}/publish/pv-1/u1`, 1]);
+    driver.before = () => {};
+    await clock.advance(500);
+    expect(driver.publishes).toHaveLength(3);
+  });
+
+  it('a second pod for a ReadWriteOncePod CSI block volume is refused with the step that upstream names', async () => {
+    const { manager, events, signal } = makeBlock({ accessModes: ['ReadWriteOncePod'] });
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await errorOf(manager.waitForAttachAndMount(blockPod('u2'), signal));
+    expect(events).toEqual([
+      'FailedMapVolume: MapVolume.SetUpDevice failed for volume "pv-1" : volume uses the ReadWriteOncePod access mode and is already in use by another pod',
+    ]);
+  });
+
   it.each([
     ['is missing', undefined],
     ['is damaged', '{'],
@@ -100,6 +137,32 @@ describe('a CSI block volume', () => {
       expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1', 'unpublish vol-1']);
     },
   );
+
+  it('V6: a CSI block volume with two PersistentVolumes is unstaged at the path at which it was staged', async () => {
+    const fixture = makeBlock();
+    const { manager, driver, claims, clock, signal } = fixture;
+    const csi = { driver: DRIVER, volumeHandle: 'vol-1' };
+    claims.bind('other', 'pv-2', { accessModes: ['ReadWriteOnce'], volumeMode: 'Block', csi });
+    const pod = blockPod('u2');
+    const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'other' } }];
+    const second = { ...pod, spec: { ...pod.spec, volumes } };
+    const unstaged: string[] = [];
+    const { unstageVolume } = driver;
+    driver.unstageVolume = async (handle, path) => {
+      unstaged.push(path);
+      await unstageVolume.call(driver, handle, path);
+    };
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await manager.waitForAttachAndMount(second, signal);
+    await manager.waitForUnmount(blockPod('u1'), signal);
+    await manager.waitForUnmount(second, signal);
+    await clock.settle();
+    expect([driver.stages.map(({ stagingTargetPath }) => stagingTargetPath), unstaged]).toEqual([
+      [`${NODE}/staging/pv-1`],
+      [`${NODE}/staging/pv-1`],
+    ]);
+    expect(await leftOf(fixture)).toEqual([]);
+  });
 
   it('V1: a CSI block volume is not unstaged while its device is mapped for any pod', async () => {
     const { fs, manager, driver, clock, signal } = makeBlock();
@@ -247,6 +310,50 @@ describe('a local block volume', () => {
       [],
     ]);
     expect([loops.devices.size, (await fs.stat('/dev/sdb')).kind]).toEqual([0, 'blockDevice']);
+  });
+
+  it("the usage of a local block volume is the size of its device, with the volume's PVC", async () => {
+    const claims = new MemoryClaims();
+    const { fs, manager, signal } = setUp({}, {}, claims);
+    claims.bind('c', 'pv-1', { local: { path: '/dev/disk/by-id/a' }, volumeMode: 'Block' });
+    await fs.mkdir('/dev/disk/by-id');
+    fs.makeSpecial('/dev/sdb', 'blockDevice');
+    await fs.symlink('/dev/sdb', '/dev/disk/by-id/a');
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    expect(await manager.volumeUsage(blockPod('u1'), signal)).toEqual([]);
+    await fs.mkdir('/sys/class/block/sdb');
+    await fs.writeFile('/sys/class/block/sdb/size', '2097152\n');
+    expect(await manager.volumeUsage(blockPod('u1'), signal)).toMatchObject([
+      {
+        ...{ name: 'data', medium: 'persistent', usedBytes: 0, inodesUsed: 0, complete: true },
+        claim: { namespace: 'default', name: 'c' },
+        fileSystem: { totalBytes: 2 ** 30, freeBytes: 0, availableBytes: 0, inodes: 0, freeInodes: 0 },
+      },
+    ]);
+  });
+
+  it('the PVC of a local block volume gets the size of its PersistentVolume while its pod runs', async () => {
+    const claims = new MemoryClaims();
+    const { fs, manager, events, clock, signal } = setUp({}, {}, claims);
+    claims.acceptPatches();
+    await fs.mkdir('/dev');
+    fs.makeSpecial('/dev/sdb', 'blockDevice');
+    const bind = (size: string): void => {
+      const volume = { local: { path: '/dev/sdb' }, volumeMode: 'Block', capacity: { storage: size } };
+      claims.bind('c', 'pv-1', volume, { status: { phase: 'Bound', capacity: { storage: '1Gi' } } });
+    };
+    bind('1Gi');
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await clock.settle();
+    bind('2Gi');
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    await clock.settle();
+    expect(claims.claims.get('default/c')?.status?.capacity).toEqual({ storage: '2Gi' });
+    expect(events).toHaveLength(2);
+    expect(events[0]).toContain('MountVolume.NodeExpandVolume succeeded for volume "pv-1"');
   });
 
   it.each(['/dev/none', '/mnt'])('a local block volume with the path %s is refused', async (path) => {

@@ -195,6 +195,20 @@ describe('a PVC that a pod cannot use', () => {
     await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
   });
 
+  it('a PVC that is bound after minutes is mounted within 10 s', async () => {
+    const { claims, manager, signal, clock } = make();
+    claims.bind('c', 'pv-1', hostPath, { status: { phase: 'Pending' } });
+    for (const endMs = clock.monotonic() + 300_000; clock.monotonic() < endMs; ) {
+      const { retryAtMs = 0 } = await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
+      await clock.advance(retryAtMs - clock.monotonic());
+    }
+    const error = await errorOf(manager.waitForAttachAndMount(podOf([claimed('c')]), signal));
+    expect((error.retryAtMs ?? 0) - clock.monotonic()).toBe(10_000);
+    claims.bind('c', 'pv-1', hostPath);
+    await clock.advance(10_000);
+    await manager.waitForAttachAndMount(podOf([claimed('c')]), signal);
+  });
+
   it('a PVC with a deletionTimestamp is still mounted while it has the pvc-protection finalizer', async () => {
     const { claims, manager, signal } = make();
     const finalizers = ['kubernetes.io/pvc-protection'];

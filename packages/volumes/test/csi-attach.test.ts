@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { blockPod, claimPod, DRIVER, inlinePod, makeCsi, UNIQUE } from './csi-helpers.ts';
-import { errorOf } from './helpers.ts';
+import { errorOf, podOf } from './helpers.ts';
 
 /** Creates a node with a started volume manager and a CSI driver whose volumes a controller attaches. */
 async function makeAttachable(csiDriver: Parameters<typeof makeCsi>[2] = {}, spec: Record<string, unknown> = {}) {
@@ -22,6 +22,14 @@ async function makeAttachable(csiDriver: Parameters<typeof makeCsi>[2] = {}, spe
     await fixture.clock.settle();
   };
   return { ...fixture, stop, report };
+}
+
+/** A pod that uses the claim `c` and a second one. */
+function podWithTwo(claimName: string, uid: string) {
+  const volumes = ['c', claimName].map((name, index) => ({
+    ...{ name: index === 0 ? 'data' : 'more', persistentVolumeClaim: { claimName: name } },
+  }));
+  return podOf(volumes, uid);
 }
 
 describe('a CSI volume that a controller attaches', () => {
@@ -84,6 +92,76 @@ describe('a CSI volume that a controller attaches', () => {
       'unmounted volumes=[data], unattached volumes=[data], failed to process volumes=[]: context deadline exceeded',
     );
     expect(driver.calls).toEqual([]);
+    await stop();
+  });
+
+  it.each([
+    ['file system', 'Filesystem', claimPod],
+    ['block device', 'Block', blockPod],
+  ])(
+    'pods that wait for a CSI volume to be attached get the volume as soon as its CSIDriver requires no attachment (%s)',
+    async (_what, volumeMode, podWith) => {
+      const { manager, driver, api, clock, report, stop, signal } = await makeAttachable(undefined, { volumeMode });
+      const mounting = ['u1', 'u2'].map((uid) => manager.waitForAttachAndMount(podWith(uid), signal));
+      await clock.settle();
+      await report([]);
+      manager.csiDriverChanged();
+      await clock.settle();
+      expect([manager.volumesInUse(), driver.calls]).toEqual([[UNIQUE], []]);
+      const spec = { attachRequired: false, volumeLifecycleModes: ['Persistent'], fsGroupPolicy: 'File' };
+      api.drivers.set(DRIVER, { spec });
+      manager.csiDriverChanged();
+      await Promise.all(mounting);
+      expect([manager.volumesInUse(), driver.calls]).toEqual([[], ['stage vol-1', 'publish vol-1', 'publish vol-1']]);
+      expect(driver.stages[0]?.publishContext).toEqual({});
+      await stop();
+    },
+  );
+
+  it('a CSI volume that was staged as attached stays in use after its CSIDriver requires no attachment', async () => {
+    const { manager, api, clock, report, stop, signal } = await makeAttachable();
+    const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    await report([UNIQUE]);
+    await mounting;
+    api.drivers.set(DRIVER, { spec: { attachRequired: false } });
+    manager.csiDriverChanged();
+    expect(manager.volumesInUse()).toEqual([UNIQUE]);
+    await stop();
+  });
+
+  it("after 123 s, the pod's error names a CSI volume that is not attached and a volume that failed", async () => {
+    const { manager, claims, clock, report, stop, signal } = await makeAttachable();
+    claims.bind('b', 'pv-2', { accessModes: ['ReadWriteOnce'], csi: { driver: 'none', volumeHandle: 'vol-2' } });
+    const pod = podWithTwo('b', 'u1');
+    const error = errorOf(manager.waitForAttachAndMount(pod, signal));
+    await clock.settle();
+    await report(['kubernetes.io/csi/none^vol-2']);
+    await clock.advance(123_000);
+    expect((await error).message).toMatch(
+      /^unmounted volumes=\[data more\], unattached volumes=\[data\], failed to process volumes=\[\]: /,
+    );
+    expect((await error).message).toContain('driver name none not found in the list of registered CSI drivers');
+    await stop();
+  });
+
+  it('a PVC that cannot be used is reported within 10 s, although another volume of the pod waits to be attached', async () => {
+    const { manager, claims, driver, clock, report, stop, signal } = await makeAttachable();
+    const pod = podWithTwo('missing', 'u1');
+    const messages: string[] = [];
+    void errorOf(manager.waitForAttachAndMount(pod, signal)).then(({ message }) => messages.push(message));
+    await clock.settle();
+    await report([]);
+    await clock.advance(10_000);
+    expect(messages).toEqual([
+      'unmounted volumes=[data more], unattached volumes=[data], failed to process volumes=[more]: error processing PVC default/missing: failed to fetch PVC from API server: persistentvolumeclaims "missing" not found; waits until a controller has attached it to this node',
+    ]);
+    claims.bind('missing', 'pv-2', { csi: { driver: DRIVER, volumeHandle: 'vol-2' } });
+    const mounting = manager.waitForAttachAndMount(pod, signal);
+    await clock.settle();
+    await report([UNIQUE, UNIQUE.replace('vol-1', 'vol-2')]);
+    await mounting;
+    expect(driver.calls).toHaveLength(4);
     await stop();
   });
 

@@ -75,10 +75,8 @@ describe('nextExpansion', () => {
 });
 
 it('patches of a PVC keep conditions and resize statuses of other owners', () => {
-  const conditions = ['FileSystemResizePending', 'NodeResizeError', 'Foreign'].map((type) => ({
-    type,
-    status: 'True',
-  }));
+  const conditionOf = (type: string) => ({ type, status: 'True' });
+  const conditions = ['FileSystemResizePending', 'Resizing', 'Foreign'].map(conditionOf);
   const claim = claimOf({ conditions, allocatedResourceStatuses: { storage: 'NodeResizePending', other: 'x' } });
   expect(finishedPatch(claim, '2Gi')).toEqual({
     metadata: { resourceVersion: '7' },
@@ -88,11 +86,21 @@ it('patches of a PVC keep conditions and resize statuses of other owners', () =>
     metadata: { resourceVersion: '7' },
     status: {
       conditions: [
-        ...[conditions[0], conditions[2]],
+        ...conditions,
         { type: 'NodeResizeError', status: 'True', lastTransitionTime: 'now', message: 'failed to expand pvc with no' },
       ],
       allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' },
     },
+  });
+});
+
+it('a repeated failure of an expansion keeps the condition NodeResizeError with the time and the message of the first failure', () => {
+  const known = { type: 'NodeResizeError', status: 'True', lastTransitionTime: 'then', message: 'first' };
+  const claim = claimOf({ conditions: [known, { type: 'Foreign', status: 'True' }] });
+  expect(failedPatch(claim, 'no', false, 'now')).toBeUndefined();
+  expect(failedPatch(claim, 'no', true, 'now')).toEqual({
+    metadata: { resourceVersion: '7' },
+    status: { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } },
   });
 });
 
@@ -237,6 +245,20 @@ describe('a CSI volume that a controller has expanded', () => {
       });
     },
   );
+
+  it('the condition NodeResizeError of a PVC is written once, although the expansion is retried', async () => {
+    const { manager, claims, driver, clock, grow, signal } = makeExpandable();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    grow();
+    driver.before = (call) => {
+      if (call === 'expand vol-1') throw csiFailure('INTERNAL', true);
+    };
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.advance(4000);
+    expect(driver.calls.filter((call) => call === 'expand vol-1')).toHaveLength(4);
+    expect(claims.patches.filter((patch) => JSON.stringify(patch).includes('NodeResizeError'))).toHaveLength(1);
+  });
 
   it('V5: a CSI volume that cannot be expanded before its pod starts keeps the pod waiting', async () => {
     const { manager, driver, events, clock, grow, signal } = makeExpandable();

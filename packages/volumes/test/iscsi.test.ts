@@ -519,6 +519,9 @@ describe('an iSCSI volume with volumeMode Block', () => {
     expect(
       manager.containerDevices(blockPod('u1'), { name: 'main', ...blockPod('u1').spec.containers[0] }),
     ).toMatchObject([{ hostPath: linkOf('u1'), containerPath: '/dev/xvda' }]);
+    await fs.mkdir('/sys/class/block/sdb');
+    await fs.writeFile('/sys/class/block/sdb/size', '2048\n');
+    expect(await manager.volumeUsage(blockPod('u1'), signal)).toMatchObject([{ fileSystem: { totalBytes: 2 ** 20 } }]);
     await manager.waitForUnmount(blockPod('u1'), signal);
     await clock.settle();
     expect(tools.calls.some((call) => call.includes('--logout'))).toBe(false);

@@ -207,6 +207,20 @@ describe('C7: a volume whose setup hangs', () => {
   });
 });
 
+it('a volume that cannot be mounted counts in the desired state of the world only', async () => {
+  const { clock, manager, plugin, gauges, signal } = make();
+  plugin.failures.set('setUp a', 'no answer');
+  await errorOf(manager.waitForAttachAndMount(podOf(volumes('a')), signal));
+  const counts = () =>
+    ['desired', 'actual'].map((state) =>
+      gauges.get(`volume_manager_total_volumes kubernetes.io/scripted ${state}_state_of_world`),
+    );
+  expect(counts()).toEqual([1, 0]);
+  plugin.failures.clear();
+  await clock.advance(500);
+  expect(counts()).toEqual([1, 1]);
+});
+
 describe('volumes whose files are updated', () => {
   it('a sync of a ready pod starts the update of its configMap volume and does not wait for it', async () => {
     const { clock, manager, plugin, signal } = make();
@@ -272,7 +286,7 @@ describe('the actual state of the world after a restart', () => {
     const life = new AbortController();
     const running = next.start(life.signal);
     await clock.advance(1000);
-    expect([gauges.get(actual), gauges.get(desired)]).toEqual([2, 0]);
+    expect([gauges.get(actual), gauges.get(desired)]).toEqual([0, 0]);
     expect(gauges.get('reconstruct_volume_operations_total')).toBe(2);
     expect(gauges.get('reconstruct_volume_operations_errors_total')).toBeUndefined();
     expect(plugin.log).toHaveLength(2);

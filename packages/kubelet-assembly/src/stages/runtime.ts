@@ -90,6 +90,7 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
     nodeCsi(child, ports, settings, {
       ...{ objects, onProblemChanged: statusChanged },
       onDriverChanged: () => late.volumes.value.csiDriverRegistered(),
+      onObjectChanged: () => late.volumes.value.csiDriverChanged(),
     });
   const csiDrivers = ports.csiDrivers ?? csi?.registry;
   const refreshLimit = csi && {

@@ -4,8 +4,9 @@ import { isMissing } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import { type BlockMap, BlockMapper, type BlockMapperComponents } from '../block/block-mapper.ts';
 import { BlockPaths } from '../block/block-paths.ts';
+import { blockUsage } from '../block/block-usage.ts';
 import { VolumeError } from '../errors.ts';
-import type { MountedVolume, NodeVolumePlugin, VolumePlugin } from '../manager/plugin.ts';
+import type { MountedVolume, NodeVolumePlugin, VolumeMeasurement, VolumePlugin } from '../manager/plugin.ts';
 import { type NodeVolume, podVolume, type ResolvedVolume, type VolumeSpec } from '../manager/resolved-volume.ts';
 import type { MountContext } from '../mount/mount-context.ts';
 import { escapePluginName, type PodPaths } from '../paths/pod-paths.ts';
@@ -15,7 +16,7 @@ import { LOCAL_VOLUME, localNodeVolume, localPath } from './local-volume-rule.ts
 
 /** Dependencies of {@link LocalBlockPlugin}. */
 export interface LocalBlockComponents extends BlockMapperComponents {
-  readonly fs: BlockMapperComponents['fs'] & Pick<FileSystem, 'removeAll'>;
+  readonly fs: BlockMapperComponents['fs'] & Pick<FileSystem, 'open' | 'removeAll'>;
   readonly foreignFiles: Pick<ForeignFiles, 'stat'>;
   readonly paths: PodPaths;
 }
@@ -35,7 +36,7 @@ export class LocalBlockPlugin implements VolumePlugin {
 
   constructor(components: LocalBlockComponents) {
     checkComponents('LocalBlockPlugin', components, {
-      fs: ['mkdir', 'readdir', 'lstat', 'remove', 'realpath', 'symlink', 'readlink', 'writeFile', 'removeAll'],
+      fs: ['mkdir', 'readdir', 'lstat', 'remove', 'realpath', 'symlink', 'readlink', 'writeFile', 'open', 'removeAll'],
       foreignFiles: ['stat'],
       mounter: ['bind', 'unmount'],
       loops: ['find', 'attach', 'detach'],
@@ -84,10 +85,21 @@ export class LocalBlockPlugin implements VolumePlugin {
     return { hostPath: at.podLink, readOnly, selinuxRelabel: false };
   }
 
+  /**
+   * Does nothing: the device has its new size already, so that only the PVC's status is updated (`NodeExpand` of
+   * `pkg/volume/local`).
+   */
+  async expand(): Promise<void> {}
+
   async tearDown(podUid: string, directoryName: string, signal: AbortSignal): Promise<void> {
     const at = this.#mapOf(podUid, directoryName);
     await this.#mapper.unmap(at, signal);
     await this.#mapper.unlink(at);
+  }
+
+  /** Returns the size of the device; `undefined` if it cannot be determined. */
+  async usage({ hostPath }: MountedVolume): Promise<VolumeMeasurement | undefined> {
+    return await blockUsage(this.#components.fs, hostPath);
   }
 
   isRemoving(): boolean {

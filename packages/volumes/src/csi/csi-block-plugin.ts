@@ -70,6 +70,10 @@ export class CsiBlockPlugin implements VolumePlugin {
     return await csiNodeVolume(this.#components.inputs, pod, spec, signal);
   }
 
+  requiresRepublish({ persistent }: ResolvedVolume): boolean {
+    return this.#components.inputs.requiresRepublish(persistent?.spec?.csi?.driver ?? '');
+  }
+
   unanswered(podUid: string, directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined {
     const { calls } = this.#components;
     return calls.unanswered(publishKey(podUid, directoryName)) ?? (node && calls.unanswered(node.uniqueName));
@@ -80,7 +84,7 @@ export class CsiBlockPlugin implements VolumePlugin {
     volume: ResolvedVolume,
     _context: MountContext,
     signal: AbortSignal,
-    { isReconstructed }: SetUpState,
+    { ready, isReconstructed }: SetUpState,
   ): Promise<MountedVolume> {
     const { calls, inputs, mapper, fs } = this.#components;
     const { directoryName } = volume;
@@ -98,12 +102,13 @@ export class CsiBlockPlugin implements VolumePlugin {
       ...{ targetPath, stagingTargetPath: this.#components.paths.nodeDir('staging', directoryName) },
       capability: { access: { type: 'block' }, accessMode: csiAccessMode(source, can.singleNodeMultiWriter) },
     };
-    await mapper.link(at, targetPath);
+    if (ready === undefined) await mapper.link(at, targetPath);
     await fs.mkdir(dirname(targetPath), { mode: 0o750 });
     try {
       await calls.make(key, driver, 'NodePublishVolume', () => driver.publishVolume(request, signal), signal);
     } catch (error) {
-      if (VolumeError.is(error) && error.effect === 'none' && !isReconstructed) await mapper.unlink(at);
+      const isFirst = ready === undefined && !isReconstructed;
+      if (isFirst && VolumeError.is(error) && error.effect === 'none') await mapper.unlink(at);
       throw error;
     }
     await mapper.map(targetPath, at, signal);

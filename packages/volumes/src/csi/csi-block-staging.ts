@@ -91,6 +91,10 @@ export class CsiBlockStaging implements NodeVolumePlugin {
     await this.#remove(name);
   }
 
+  isAttachable({ uniqueName }: NodeVolume): boolean {
+    return this.#components.inputs.isAttached(csiIdentity(uniqueName).driver);
+  }
+
   async isAttachLimitExceeded(volume: NodeVolume, signal: AbortSignal): Promise<boolean> {
     return await this.#components.attachLimit.isExceeded(volume, signal);
   }

@@ -38,6 +38,16 @@ export class CsiInputs {
     return await untouched(signal, `${CSI_PLUGIN}: ${step}`, () => this.#components.objects.getCsiDriver(name, signal));
   }
 
+  /** Returns whether a controller attaches a driver's volumes, according to the newest known CSIDriver object. */
+  isAttached(driver: string): boolean {
+    return isAttachRequired(this.#components.objects.knownCsiDriver(driver));
+  }
+
+  /** Returns whether a driver's volumes are published again at each sync of their pods (`RequiresRemount`). */
+  requiresRepublish(driver: string): boolean {
+    return this.#components.objects.knownCsiDriver(driver)?.spec.requiresRepublish === true;
+  }
+
   /**
    * Returns the `attachmentMetadata` of the volume's VolumeAttachment; empty if the driver's volumes are not attached
    * (`getPublishContext`).

@@ -174,8 +174,7 @@ export class CsiPlugin implements VolumePlugin {
   }
 
   requiresRepublish(volume: ResolvedVolume): boolean {
-    const driver = volume.persistent?.spec?.csi?.driver ?? volume.volume.csi?.driver ?? '';
-    return this.#components.objects.knownCsiDriver(driver)?.spec.requiresRepublish === true;
+    return this.#inputs.requiresRepublish(volume.persistent?.spec?.csi?.driver ?? volume.volume.csi?.driver ?? '');
   }
 
   unanswered(podUid: string, directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined {

@@ -131,6 +131,10 @@ export class CsiStaging implements NodeVolumePlugin {
     await removeMountDir(this.#components, path);
   }
 
+  isAttachable({ uniqueName }: NodeVolume): boolean {
+    return this.#components.inputs.isAttached(csiIdentity(uniqueName).driver);
+  }
+
   async isAttachLimitExceeded(volume: NodeVolume, signal: AbortSignal): Promise<boolean> {
     return await this.#components.attachLimit.isExceeded(volume, signal);
   }

@@ -3,8 +3,15 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import { type BlockMap, BlockMapper, type BlockMapperComponents } from '../block/block-mapper.ts';
 import { BlockPaths } from '../block/block-paths.ts';
+import { blockUsage } from '../block/block-usage.ts';
 import { VolumeError } from '../errors.ts';
-import type { MountedVolume, NodeVolumePlugin, UnansweredCall, VolumePlugin } from '../manager/plugin.ts';
+import type {
+  MountedVolume,
+  NodeVolumePlugin,
+  UnansweredCall,
+  VolumeMeasurement,
+  VolumePlugin,
+} from '../manager/plugin.ts';
 import type { NodeVolume, ResolvedVolume, VolumeSpec } from '../manager/resolved-volume.ts';
 import type { UnansweredCalls } from '../manager/unanswered-calls.ts';
 import type { MountContext } from '../mount/mount-context.ts';
@@ -81,6 +88,11 @@ export class DiskBlockPlugin implements VolumePlugin {
     const mapDir = await this.#directories.find(({ name }) => name === directoryName);
     if (mapDir !== undefined) await this.#mapper.unmap({ mapDir, podUid }, signal);
     await this.#mapper.unlink({ podLink: this.#paths.podLink(podUid, directoryName) });
+  }
+
+  /** Returns the size of the device; `undefined` if it cannot be determined. */
+  async usage({ hostPath }: MountedVolume): Promise<VolumeMeasurement | undefined> {
+    return await blockUsage(this.#components.fs, hostPath);
   }
 
   isRemoving(): boolean {

@@ -103,15 +103,21 @@ export function finishedPatch(claim: Claim, size: string): object {
 }
 
 /**
- * Returns the patch after a final failure (`MarkNodeExpansionFailedCondition`, `MarkNodeExpansionInfeasible`).
+ * Returns the patch after a final failure (`MarkNodeExpansionFailedCondition`, `MarkNodeExpansionInfeasible`); `undefined`
+ * if the PVC shows the failure already. A condition of an earlier failure keeps its time and message
+ * (`MergeResizeConditionOnPVC`).
  * @param isInfeasible whether the controller must choose another size
  * @param at time of the failure, in the API's format
  */
-export function failedPatch(claim: Claim, why: string, isInfeasible: boolean, at: string): object {
-  const kept = (claim.status?.conditions ?? []).filter(({ type }) => type !== 'NodeResizeError');
+export function failedPatch(claim: Claim, why: string, isInfeasible: boolean, at: string): object | undefined {
+  const conditions = claim.status?.conditions ?? [];
+  const isShown = conditions.some(({ type, status }) => type === 'NodeResizeError' && status === 'True');
+  if (isShown && !isInfeasible) return undefined;
+  const kept = conditions.filter(({ type }) => type !== 'NodeResizeError');
   const message = `failed to expand pvc with ${why}`;
+  const failed = { type: 'NodeResizeError', status: 'True', lastTransitionTime: at, message };
   return patchOf(claim, {
-    conditions: [...kept, { type: 'NodeResizeError', status: 'True', lastTransitionTime: at, message }],
+    ...(!isShown && { conditions: [...kept, failed] }),
     ...(isInfeasible && { allocatedResourceStatuses: { storage: 'NodeResizeInfeasible' } }),
   });
 }

@@ -108,7 +108,7 @@ export class VolumeExpander {
       if (isFollowed && failure.effect === 'none') {
         const isInfeasible = INFEASIBLE.has(code) || endsOnFailure;
         const patch = failedPatch(claim, failure.message, isInfeasible, this.#now());
-        await this.#patch(claim, patch, signal).catch((err: unknown) => {
+        await (patch && this.#patch(claim, patch, signal))?.catch((err: unknown) => {
           this.#components.logger.warn({ err, volume: volume.directoryName }, 'Failed to report a failed expansion');
         });
       }

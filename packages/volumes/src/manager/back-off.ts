@@ -22,10 +22,10 @@ export class BackOff {
     return this.#retryAtMs;
   }
 
-  /** Records a failure. @returns the back-off in milliseconds */
-  failed(error: unknown): number {
+  /** Records a failure. @param maxMs longest back-off. Default: 122 s. @returns the back-off in milliseconds */
+  failed(error: unknown, maxMs?: number): number {
     this.#failure = VolumeError.from(error);
-    this.#backOffMs = nextBackOffMs(this.#backOffMs);
+    this.#backOffMs = nextBackOffMs(this.#backOffMs, maxMs);
     this.#retryAtMs = this.#clock.monotonic() + this.#backOffMs;
     return this.#backOffMs;
   }

@@ -17,7 +17,8 @@ export function failedMapMessage(name: string, error: VolumeError, step: 'setUp'
 function mapStepName({ code }: VolumeError, step: 'setUp' | 'stage'): string {
   if (code === 'NotAttached') return 'WaitForAttach';
   if (code === 'ExpandFailed') return 'MarkVolumeAsMounted failed while expanding volume';
-  if (step === 'stage') return 'SetUpDevice';
+  // Upstream checks the access mode ReadWriteOncePod before it stages the volume.
+  if (step === 'stage' || code === 'InUse') return 'SetUpDevice';
   return code === 'MountFailed' || code === 'Io' ? 'MapBlockVolume' : 'MapPodDevice';
 }
 

@@ -15,7 +15,7 @@ export interface StagedVolume {
   readonly pluginName: string;
   /** Whether the volume is a block device. Default: false. */
   readonly isBlock?: boolean;
-  readonly plugin: Pick<NodeVolumePlugin, 'stage' | 'unstage' | 'isAttachLimitExceeded'>;
+  readonly plugin: Pick<NodeVolumePlugin, 'stage' | 'unstage' | 'isAttachable' | 'isAttachLimitExceeded'>;
 }
 
 /** Dependencies of {@link NodeVolumes}. */
@@ -169,10 +169,14 @@ export class NodeVolumes {
     return entry;
   }
 
-  /** Replaces the volume's spec by the spec of the pod that wants the volume. */
+  /**
+   * Replaces the volume's spec by the spec of the pod that wants the volume. A volume that is, or may be, staged keeps
+   * its name, because the name may be part of the path at which it must be unstaged: several PersistentVolumes may name
+   * one volume of a driver.
+   */
   #become(entry: Entry, staged: StagedVolume): void {
-    const wasAttachable = entry.staged.volume.attachable;
-    entry.staged = staged;
+    const { name, attachable: wasAttachable } = entry.staged.volume;
+    entry.staged = entry.presence === 'absent' ? staged : { ...staged, volume: { ...staged.volume, name } };
     if (wasAttachable !== staged.volume.attachable) this.#components.onInUseChange();
   }
 

@@ -144,6 +144,11 @@ export interface NodeVolumePlugin {
    */
   unstage(volume: NodeVolume, signal: AbortSignal): Promise<void>;
   /**
+   * Returns whether a controller attaches the volume, according to the newest known object of its driver. If this method
+   * is absent, the answer never changes.
+   */
+  isAttachable?(volume: NodeVolume): boolean;
+  /**
    * Returns whether a controller could not attach the volume because the node has as many volumes as it can have
    * (upstream: `VerifyExhaustedResource`). If this method is absent, the node has no limit for such volumes. @throws
    * the signal's reason

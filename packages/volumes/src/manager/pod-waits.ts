@@ -19,22 +19,34 @@ export class PodWaits {
     this.#clock = clock;
   }
 
-  /** Waits for volumes; a volume whose operation does not finish in time counts as failed. */
+  /**
+   * Waits for volumes; a volume whose operation does not finish in time counts as failed.
+   * @param late returns the outcomes if the time is over; called with a function that returns the failure of an
+   * unfinished volume
+   */
   async inTime(
     signal: AbortSignal,
     outcomes: (linked: AbortSignal) => Promise<readonly VolumeOutcome[]>,
-    unsettled: () => readonly Pick<UnsettledVolume, 'name' | 'unanswered'>[],
+    late: (unfinished: (volume: Pick<UnsettledVolume, 'unanswered'>) => VolumeError) => readonly VolumeOutcome[],
   ): Promise<readonly VolumeOutcome[]> {
     try {
       return await withTimeout(this.#clock, WAIT_MS, outcomes, signal);
     } catch (cause) {
       signal.throwIfAborted();
       const nowMs = this.#clock.monotonic();
-      return unsettled().map(({ name, unanswered }) => ({
-        ...{ name, retryAtMs: undefined },
-        failure: new VolumeError('TimedOut', timedOut(unanswered, nowMs), cause),
-      }));
+      return late(({ unanswered }) => new VolumeError('TimedOut', timedOut(unanswered, nowMs), cause));
     }
+  }
+
+  /** Waits for `work`, but not longer than until a monotonic time. @throws the signal's reason */
+  async until(
+    untilMs: number | undefined,
+    work: (linked: AbortSignal) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (untilMs === undefined) return await work(signal);
+    const restMs = Math.max(untilMs - this.#clock.monotonic(), 0);
+    await withTimeout(this.#clock, restMs, work, signal).catch(() => signal.throwIfAborted());
   }
 
   /**

@@ -26,11 +26,11 @@ import {
 } from './volume-manager-components.ts';
 import { VolumeMetrics } from './volume-metrics.ts';
 import { VolumeOperations } from './volume-operations.ts';
-import { earliestRetry } from './volume-outcomes.ts';
+import { earliestRetry, type UnsettledVolume, type VolumeOutcome } from './volume-outcomes.ts';
 import { VolumeRequests } from './volume-requests.ts';
 import { VolumeResolver } from './volume-resolver.ts';
 import { type VolumeUsage, VolumeUsages } from './volume-usage.ts';
-import { callText, type VolumeWait } from './volume-waits.ts';
+import { type VolumeWait, waitText } from './volume-waits.ts';
 
 /** Maximum time to determine why a volume is not attached, in milliseconds (`csiTimeout`). */
 const LIMIT_CHECK_MS = 120_000;
@@ -145,14 +145,25 @@ export class VolumeManager {
     const volumes = mountedVolumes(pod);
     /** Names of volumes whose identity could not be determined. */
     const unknown = new Set<string>();
+    /** Volumes whose identity could not be determined, or that this node cannot use. */
+    const failures: VolumeOutcome[] = [];
     const outcomes = await this.#waits.inTime(
       signal,
       async (linked) => {
-        const failures = await Promise.all(volumes.map((volume) => this.#requests.want(pod, volume, unknown, linked)));
-        const known = await this.#operations.settled(uid, linked);
-        return [...failures.filter((failure) => failure !== undefined), ...known];
+        const found = await Promise.all(volumes.map((volume) => this.#requests.want(pod, volume, unknown, linked)));
+        for (const failure of found) if (failure !== undefined) failures.push(failure);
+        // The pod is synced again when such a volume is due, although other volumes may still wait to be attached.
+        const settled = (ending: AbortSignal): Promise<void> => this.#operations.settled(uid, ending);
+        await this.#waits.until(earliestRetry(failures), settled, linked);
+        return [...failures, ...this.#operations.outcomes(uid, (volume) => this.#unfinished(volume))];
       },
-      () => [...[...unknown].map((name) => ({ name, unanswered: undefined })), ...this.#operations.unsettled(uid)],
+      (unfinished) => {
+        const names = [...unknown].filter((name) => failures.every((failure) => failure.name !== name));
+        const hanging = names.map((name) => ({
+          ...{ name, failure: unfinished({ unanswered: undefined }), retryAtMs: undefined },
+        }));
+        return [...failures, ...hanging, ...this.#operations.outcomes(uid, unfinished)];
+      },
     );
     const failed = outcomes.filter(({ failure }) => failure !== undefined);
     if (failed.length === 0) {
@@ -204,6 +215,14 @@ export class VolumeManager {
   }
 
   /**
+   * Continues with volumes that wait to be attached although their CSI driver does not require that any more. Call this
+   * when a CSIDriver object has changed.
+   */
+  csiDriverChanged(): void {
+    this.#operations.attachabilityChanged();
+  }
+
+  /**
    * Retries operations now that failed because a CSI driver was not registered. Call this when a driver has registered;
    * upstream waits for the back-off, up to 122 s.
    */
@@ -219,9 +238,10 @@ export class VolumeManager {
     const { clock } = this.#components;
     const nowMs = clock.monotonic();
     return this.#operations.unsettled(podUid).flatMap(({ name: volume, isUnattached, unanswered }) => {
-      if (isUnattached) return [{ volume, what: 'waits until a controller has attached it to this node' }];
-      if (unanswered === undefined) return [];
-      return [{ volume, what: callText(unanswered, nowMs), sinceMs: clock.now() - (nowMs - unanswered.sinceMs) }];
+      const what = waitText({ isUnattached, unanswered }, nowMs);
+      if (what === undefined) return [];
+      if (isUnattached || unanswered === undefined) return [{ volume, what }];
+      return [{ volume, what, sinceMs: clock.now() - (nowMs - unanswered.sinceMs) }];
     });
   }
 
@@ -314,6 +334,11 @@ export class VolumeManager {
     });
   }
 
+  #unfinished(volume: UnsettledVolume): VolumeError {
+    const what = waitText(volume, this.#components.clock.monotonic());
+    return new VolumeError('TimedOut', what ?? 'its operation has not finished');
+  }
+
   async #tearDown(uid: string, signal: AbortSignal, pod?: Pod): Promise<void> {
     this.#operations.release(uid);
     this.#resolver.forget(uid);
@@ -322,8 +347,11 @@ export class VolumeManager {
     await this.#leftovers.remove(uid, pod);
     const outcomes = await this.#waits.inTime(
       signal,
-      (linked) => this.#operations.settled(uid, linked),
-      () => this.#operations.unsettled(uid),
+      async (linked) => {
+        await this.#operations.settled(uid, linked);
+        return this.#operations.outcomes(uid, (volume) => this.#unfinished(volume));
+      },
+      (unfinished) => this.#operations.outcomes(uid, unfinished),
     );
     const failed = outcomes.filter(({ failure }) => failure !== undefined);
     if (failed.length === 0) return;

@@ -27,8 +27,8 @@ export interface CountedVolume {
   readonly plugin: string;
   /** Whether the pod wants the volume. */
   readonly isWanted: boolean;
-  /** Whether any part of the volume exists or may exist on this node. */
-  readonly isThere: boolean;
+  /** Whether the volume is mounted for the pod. A volume that may be mounted only in part does not count. */
+  readonly isMounted: boolean;
 }
 
 /** Metrics of volumes, with upstream's names (`pkg/volume/util/metrics.go`, `pkg/kubelet/volumemanager/metrics`). */
@@ -92,9 +92,9 @@ export class VolumeMetrics {
     this.#add(after, 1);
   }
 
-  #add({ plugin, isWanted, isThere }: CountedVolume, by: 1 | -1): void {
+  #add({ plugin, isWanted, isMounted }: CountedVolume, by: 1 | -1): void {
     const [desired, actual] = this.#counts.get(plugin) ?? [0, 0];
-    const counts = [desired + by * Number(isWanted), actual + by * Number(isThere)] as const;
+    const counts = [desired + by * Number(isWanted), actual + by * Number(isMounted)] as const;
     this.#counts.set(plugin, counts);
     for (const [index, state] of STATES.entries())
       this.#volumes.set({ plugin_name: plugin, state }, counts[index] ?? 0);

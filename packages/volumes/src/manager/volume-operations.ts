@@ -146,6 +146,22 @@ export class VolumeOperations {
     this.#nodes.attachmentsChanged();
   }
 
+  /**
+   * Continues with volumes that wait to be attached although no controller attaches them any more
+   * (`desired_state_of_world_populator.go: findAndRemoveDeletedPods`). A volume that was attached before keeps its
+   * mark, so that it stays in use until it is unstaged.
+   */
+  attachabilityChanged(): void {
+    const waiting = this.#components.entries.all().filter(({ waitsForNode, actions: { node } }) => {
+      const { volume, plugin } = node ?? {};
+      if (!waitsForNode || volume?.attachable !== true || plugin?.isAttachable?.(volume) !== false) return false;
+      return this.#nodes.awaitsAttachment(volume.uniqueName);
+    });
+    // The volumes of all pods are changed before the first step, because that step stages the volume for all pods.
+    for (const entry of waiting) entry.actions = withoutAttachment(entry.actions);
+    for (const entry of waiting) this.#step(entry);
+  }
+
   /** Retries all operations now whose last failure has this error code, because the cause may be resolved. */
   retryNow(code: VolumeErrorCode): void {
     this.#nodes.retryNow(code);
@@ -167,8 +183,13 @@ export class VolumeOperations {
   }
 
   /** Implements {@link VolumeOutcomes.settled}. @throws the signal's reason */
-  settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
+  settled(podUid: string, signal: AbortSignal): Promise<void> {
     return this.#outcomes.settled(podUid, signal);
+  }
+
+  /** Implements {@link VolumeOutcomes.outcomes}. */
+  outcomes(podUid: string, unfinished: (volume: UnsettledVolume) => VolumeError): readonly VolumeOutcome[] {
+    return this.#outcomes.outcomes(podUid, unfinished);
   }
 
   /** Implements {@link VolumeOutcomes.isAttachLimitExceeded}. @throws the signal's reason */
@@ -259,9 +280,18 @@ export class VolumeOperations {
    */
   #count(entry: VolumeEntry): void {
     const { counted, actions, wanted, presence } = entry;
-    const now = { plugin: actions.pluginName, isWanted: wanted === true, isThere: presence !== 'absent' };
-    if (counted?.plugin === now.plugin && counted.isWanted === now.isWanted && counted.isThere === now.isThere) return;
+    const now = { plugin: actions.pluginName, isWanted: wanted === true, isMounted: presence === 'ready' };
+    if (counted?.plugin === now.plugin && counted.isWanted === now.isWanted && counted.isMounted === now.isMounted)
+      return;
     entry.counted = now;
     this.#components.metrics.recount(counted, now);
   }
+}
+
+/** Returns the operations of a volume that no controller attaches. */
+function withoutAttachment(actions: VolumeActions): VolumeActions {
+  const { node } = actions;
+  return node === undefined
+    ? actions
+    : { ...actions, node: { ...node, volume: { ...node.volume, attachable: false } } };
 }

@@ -82,17 +82,29 @@ export class VolumeOutcomes {
    * Waits until each volume of a pod is ready, removed or failed. Content updates are not awaited.
    * @throws the signal's reason
    */
-  async settled(podUid: string, signal: AbortSignal): Promise<readonly VolumeOutcome[]> {
+  async settled(podUid: string, signal: AbortSignal): Promise<void> {
     const entries = [...this.#components.entries.of(podUid)];
     // A failed volume may be retried again while other volumes are awaited. A volume that is being retried has no
     // result until its operation has finished.
     while (!entries.every((entry) => this.isSettled(entry))) await this.#wait(entries, signal);
     signal.throwIfAborted();
-    return entries.flatMap((entry) => {
+  }
+
+  /**
+   * Returns the outcomes of a pod's volumes as they are now.
+   * @param unfinished returns the failure of a volume whose operation has not finished
+   */
+  outcomes(podUid: string, unfinished: (volume: UnsettledVolume) => VolumeError): readonly VolumeOutcome[] {
+    const settled = [...this.#components.entries.of(podUid)].flatMap((entry) => {
+      if (!this.isSettled(entry)) return [];
       const isRight = entry.wanted ? entry.presence === 'ready' : entry.presence === 'absent';
       const { failure, retryAtMs } = this.lastFailure(entry);
       return namesOf(entry).map((name) => ({ name, failure: isRight ? undefined : failure, retryAtMs }));
     });
+    const others = this.unsettled(podUid).map((volume) => ({
+      ...{ name: volume.name, failure: unfinished(volume), retryAtMs: undefined },
+    }));
+    return [...settled, ...others];
   }
 
   /** Waits for all volumes with a single listener on the signal, because a pod may have thousands of volumes. */

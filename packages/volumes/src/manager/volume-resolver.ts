@@ -49,6 +49,13 @@ export interface VolumeResolverComponents {
   readonly onRefused: (pod: Pod, error: VolumeError) => void;
 }
 
+/**
+ * Longest time before a volume of unknown identity is resolved again, in milliseconds. Upstream has no back-off for such
+ * volumes: each sync of the pod reads the PVC again, and a failed sync is retried after 10 s
+ * (`desired_state_of_world_populator.go: processPodVolumes`).
+ */
+const MAX_RESOLVE_BACK_OFF_MS = 10_000;
+
 /** Error codes of volumes whose identity is known but which this node cannot use. */
 const REFUSALS: ReadonlySet<VolumeErrorCode> = new Set(['WrongNode', 'UnsupportedMount']);
 
@@ -107,10 +114,11 @@ export class VolumeResolver {
       return typed;
     } catch (error) {
       signal.throwIfAborted();
-      backOff.failed(error);
+      const isRefused = isRefusal(VolumeError.from(error));
+      backOff.failed(error, isRefused ? undefined : MAX_RESOLVE_BACK_OFF_MS);
       this.#backOffs.set(uid, ofPod.set(volume.name, backOff));
       const failure = failureOf(backOff);
-      if (isRefusal(failure)) onRefused(pod, failure);
+      if (isRefused) onRefused(pod, failure);
       throw failure;
     }
   }

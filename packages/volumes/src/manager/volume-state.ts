@@ -54,7 +54,10 @@ function dueStep({ wanted, presence, node, stale, expands }: VolumeState): Volum
 const INITIAL_BACK_OFF_MS = 500;
 const MAX_BACK_OFF_MS = 122_000;
 
-/** Returns the back-off after one more failure, in milliseconds (`pkg/util/goroutinemap/exponentialbackoff`). */
-export function nextBackOffMs(previousMs: number | undefined): number {
-  return previousMs === undefined ? INITIAL_BACK_OFF_MS : Math.min(2 * previousMs, MAX_BACK_OFF_MS);
+/**
+ * Returns the back-off after one more failure, in milliseconds (`pkg/util/goroutinemap/exponentialbackoff`).
+ * @param maxMs longest back-off. Default: 122 s
+ */
+export function nextBackOffMs(previousMs: number | undefined, maxMs: number = MAX_BACK_OFF_MS): number {
+  return previousMs === undefined ? INITIAL_BACK_OFF_MS : Math.min(2 * previousMs, maxMs);
 }

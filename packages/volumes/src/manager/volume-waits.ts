@@ -1,4 +1,5 @@
 import type { UnansweredCall } from './plugin.ts';
+import type { UnsettledVolume } from './volume-outcomes.ts';
 
 /** An operation of a volume that has not finished. */
 export interface VolumeWait {
@@ -15,6 +16,15 @@ export interface VolumeWait {
 /** Describes a call that a driver has not answered, with the time that has passed. */
 export function callText({ what, sinceMs }: UnansweredCall, nowMs: number): string {
   return `${what} has not answered for ${Math.floor((nowMs - sinceMs) / 1000)} s`;
+}
+
+/** Describes for what a volume waits; `undefined` if that is not known. */
+export function waitText(
+  { isUnattached, unanswered }: Pick<UnsettledVolume, 'isUnattached' | 'unanswered'>,
+  nowMs: number,
+): string | undefined {
+  if (isUnattached) return 'waits until a controller has attached it to this node';
+  return unanswered && callText(unanswered, nowMs);
 }
 
 /** Returns the error message for a volume whose operation did not finish in time. */
