@@ -18,6 +18,8 @@ const shared: ViteUserConfig = defineConfig({
     reporters: ['default', 'json'],
     outputFile: { json: '.reports/vitest.json' },
     testTimeout: 20_000,
+    // Many tests start programs from their sources. With Node's compile cache, a start needs 40 % less CPU time.
+    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node-compile', import.meta.url)) },
     // The files of a package share their workers: with a worker for each file, two thirds of the time go into imports. A
     // test that changes global state must undo it.
     isolate: false,

@@ -8,7 +8,7 @@ import { failureLines, generateScenario, shrink, simulate, Totals } from '../src
 const SEEDS = 200;
 const FIRST = 1000;
 const EVENTS = 6;
-const BATCH = 50;
+const BATCH = 25;
 
 const totals = new Totals();
 for (let from = FIRST; from < FIRST + SEEDS; from += BATCH) {

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { failureLines, generateScenario, shrink, simulate, Totals } from '../src/index.ts';
 
 /**
- * The number is chosen so that the seeds take about a minute on one core, like those of `simulation-more.test.ts`. `npm
+ * The number is chosen so that the seeds take about two minutes on one core. `npm
  * run simulate -- --seeds N` runs more and larger scenarios.
  */
 const SEEDS = 600;
 const EVENTS = 5;
-const BATCH = 100;
+const BATCH = 50;
 
 const totals = new Totals();
 for (let from = 1; from <= SEEDS; from += BATCH) {
