@@ -29,8 +29,8 @@ const SKIPPED = 77;
 
 /**
  * Lanes, which run at the same time, and their steps, which run one after another. A step with `after` also waits for
- * steps of other lanes. A step with `needs` waits, too, and cannot be selected without them. The result of steps with `tests: true` comes from vitest's reports instead of the command's
- * exit code.
+ * steps of other lanes. A step with `needs` waits for them, too, and cannot be selected without them. The result of
+ * steps with `tests: true` comes from vitest's reports instead of the command's exit code.
  */
 const lanes = [
   {
