@@ -19,6 +19,7 @@ import type { PodFailure, PodManagerPort } from '../ports.ts';
 import type { PodCgroups } from '../sync/pod-cgroups.ts';
 import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 import { ATTACH_LIMIT_REASON, isRejected } from './attach-limit.ts';
+import { CleanUpTurns } from './clean-up-turns.ts';
 import { PodPreparation } from './pod-preparation.ts';
 import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import { withSandboxReady } from './sandbox-ready.ts';
@@ -71,6 +72,7 @@ type Components = Pick<
  */
 export class KubeletPodSyncer implements PodSyncer {
   readonly #deps: Components;
+  readonly #cleanUps: CleanUpTurns;
   readonly #preparation: PodPreparation;
   readonly #starts: StartMetrics;
   /**
@@ -85,6 +87,7 @@ export class KubeletPodSyncer implements PodSyncer {
 
   constructor(components: Components) {
     this.#deps = components;
+    this.#cleanUps = new CleanUpTurns(components.clock);
     this.#starts = new StartMetrics(components.metrics);
     const killContainers = (pod: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> =>
       this.#kill(pod, pod, toRunningPod(pod, runtimeStatus), undefined, signal);
@@ -267,7 +270,10 @@ export class KubeletPodSyncer implements PodSyncer {
 
   async syncTerminatedPod(wanted: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
     const cleanUp = () => this.#cleanUp(wanted, runtimeStatus, signal);
-    await this.#deps.journal.during(wanted.metadata.uid, 'CleanUp', {}, cleanUp, signal);
+    const { containers, sandboxes } = runtimeStatus;
+    const isLongOver = isTerminalPhase(wanted.status?.phase) && containers.length === 0 && sandboxes.length === 0;
+    const inTurn = () => (isLongOver ? this.#cleanUps.run(cleanUp, signal) : cleanUp());
+    await this.#deps.journal.during(wanted.metadata.uid, 'CleanUp', {}, inTurn, signal);
   }
 
   async #cleanUp(wanted: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
