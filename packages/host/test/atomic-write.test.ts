@@ -1,13 +1,16 @@
+import type * as NodeFs from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { nodeFileSystem } from '../src/index.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import type { FileSystem } from '../src/index.ts';
 
-const calls = vi.hoisted(() => ({ steps: [] as string[], closeFails: false }));
+const calls = { steps: [] as string[], closeFails: false };
+let nodeFileSystem: FileSystem;
 
-vi.mock('node:fs', async (original) => {
-  const real = await original<typeof import('node:fs')>();
+// The files of a package share their workers, so the module may have been imported already with the real `node:fs`.
+beforeAll(async () => {
+  const real = await vi.importActual<typeof NodeFs>('node:fs');
   const close = (fd: number, done: (error: Error | null) => void): void =>
     real.close(fd, () =>
       done(calls.closeFails ? Object.assign(new Error('EIO: i/o error, close'), { code: 'EIO' }) : null),
@@ -16,7 +19,14 @@ vi.mock('node:fs', async (original) => {
     calls.steps.push(real.fstatSync(fd).isDirectory() ? 'directory synced' : 'file synced');
     real.fsync(fd, done);
   };
-  return { ...real, close, fsync };
+  vi.resetModules();
+  vi.doMock('node:fs', () => ({ ...real, close, fsync }));
+  ({ nodeFileSystem } = await import('../src/index.ts'));
+});
+
+afterAll(() => {
+  vi.doUnmock('node:fs');
+  vi.resetModules();
 });
 
 let directory: string;
