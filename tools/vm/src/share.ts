@@ -12,7 +12,7 @@ import {
 import { run } from './command.ts';
 import { HOST_SHARE } from './guest.ts';
 
-export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'package' | 'volumes' | 'compare' | 'numa';
+export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'package' | 'compare' | 'numa' | 'volumes';
 
 /** Suites that run in the machine, with the programs of the host that they need. */
 export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' | 'upstream' | 'packages')[]>> = {
@@ -21,9 +21,9 @@ export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' 
   kubelet: ['kubelet', 'runtime'],
   shutdown: ['kubelet', 'runtime'],
   package: ['packages'],
-  volumes: ['kubelet', 'runtime'],
   compare: ['kubelet', 'runtime', 'upstream'],
   numa: ['kubelet', 'runtime', 'upstream'],
+  volumes: ['kubelet', 'runtime'],
 };
 
 const directory = join(import.meta.dirname, '..');

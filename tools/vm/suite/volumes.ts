@@ -5,6 +5,7 @@ import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Pod, Volume } from '@node-agent/pod-spec';
 import { GroupSide, type ManifestPod } from '@node-agent/tools-compare/groups';
 import { binaries, KUBELET, NODECTL } from './guest-binaries.ts';
@@ -229,8 +230,7 @@ describe('kubelet with network volumes', TIMEOUT, () => {
   test('V4: after the removal of the pods, no mount, session, device or directory is left', async () => {
     await remove(['older', 'reader', 'disk', 'same']);
     say('the pods are gone');
-    await until('the logout', async () => ((await initiatorState()).sessions.length === 0 ? true : undefined));
-    assert.deepEqual(await initiatorState(), initiatorBefore);
+    await untilInitiatorIsAsBefore();
     await remove(['newest']);
     await side.empty(signal);
     await untilNothingIsLeft();
@@ -292,8 +292,15 @@ describe('kubelet with network volumes', TIMEOUT, () => {
       (await allMounts()).length <= mountsBefore.length ? true : undefined,
     ).catch(() => undefined);
     assert.deepEqual(await allMounts(), mountsBefore);
-    assert.deepEqual(await initiatorState(), initiatorBefore);
+    await untilInitiatorIsAsBefore();
     say('nothing is left');
+  }
+
+  async function untilInitiatorIsAsBefore(): Promise<void> {
+    await until('the logout from the iSCSI target', async () =>
+      isDeepStrictEqual(await initiatorState(), initiatorBefore) ? true : undefined,
+    ).catch(() => undefined);
+    assert.deepEqual(await initiatorState(), initiatorBefore);
   }
 });
 

@@ -4,7 +4,7 @@ import { SUITES } from '../src/share.ts';
 
 describe('parseOptions of test-v2', () => {
   test.each([
-    [[], { what: 'test', suites: ['groups', 'pressure', 'kubelet', 'shutdown', 'package', 'volumes'] }],
+    [[], { what: 'test', suites: ['groups', 'pressure', 'kubelet', 'shutdown', 'package'] }],
     [['test', 'compare'], { what: 'test', suites: ['compare'] }],
     [['build'], { what: 'build' }],
     [['run', 'id -u', '--share', '/tmp'], { what: 'run', command: 'id -u', share: '/tmp' }],
@@ -16,7 +16,7 @@ describe('parseOptions of test-v2', () => {
   test.each([
     [
       ['test', 'group'],
-      'unknown suite "group"; must be one of groups, pressure, kubelet, shutdown, package, volumes, compare, numa',
+      'unknown suite "group"; must be one of groups, pressure, kubelet, shutdown, package, compare, numa, volumes',
     ],
     [['pressure'], 'unknown command "pressure"; must be test, build or run'],
     [['run'], "run: must have one command in quotes: run 'COMMAND'"],
