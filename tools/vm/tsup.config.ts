@@ -32,13 +32,18 @@ const config: Options | Options[] | ((overrides: Options) => Options) = defineCo
       package: 'suite/package.ts',
       compare: 'suite/compare.ts',
       numa: 'suite/numa.ts',
+      volumes: 'suite/volumes.ts',
     },
     splitting: false,
     outDir: '.run/suite',
   },
   {
     ...common,
-    entry: { main: '../../apps/kubelet/src/main.ts', helper: '../../packages/host/src/helper.ts' },
+    entry: {
+      main: '../../apps/kubelet/src/main.ts',
+      helper: '../../packages/host/src/helper.ts',
+      nodectl: '../../packages/nodectl/src/bin.ts',
+    },
     // A CommonJS module that is loaded lazily keeps its named exports only if it is in the same file.
     splitting: false,
     // The package is needed only in a cluster, and is larger than everything else.

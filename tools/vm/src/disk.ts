@@ -4,7 +4,7 @@ import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { run, shell } from './command.ts';
-import { BOOT_MODULES, guestFiles, initProgram, MASKED_UNITS, PACKAGES } from './guest.ts';
+import { BOOT_MODULES, DISABLED_UNITS, guestFiles, initProgram, MASKED_UNITS, PACKAGES } from './guest.ts';
 import { saveBootedMachine } from './machine.ts';
 import type { MachineImage } from './qemu.ts';
 
@@ -60,7 +60,16 @@ export function builtImage(): MachineImage | undefined {
 }
 
 function imageDirectory(): string {
-  const recipe = JSON.stringify([REVISION, SUITE, PACKAGES, BOOT_MODULES, MASKED_UNITS, guestFiles(), initProgram]);
+  const recipe = JSON.stringify([
+    REVISION,
+    SUITE,
+    PACKAGES,
+    BOOT_MODULES,
+    MASKED_UNITS,
+    DISABLED_UNITS,
+    guestFiles(),
+    initProgram,
+  ]);
   const hash = createHash('sha256').update(recipe).digest('hex').slice(0, 12);
   return join(homedir(), '.cache/node-agent', `vm-${hash}`);
 }
@@ -98,12 +107,13 @@ async function buildDisk(directory: string): Promise<void> {
   ]);
   await addGuestFiles(root);
   await writeFile(join(directory, 'init'), initProgram, { mode: 0o755 });
-  await shell(BUILD, { D: directory, R: root, MODULES: BOOT_MODULES.join(' ') });
+  await shell(BUILD, { D: directory, R: root, MODULES: BOOT_MODULES.join(' '), DISABLED: DISABLED_UNITS.join(' ') });
   await rm(root, { recursive: true });
 }
 
 /** Unpacks the kernel, packs the initrd, and makes a disk image of the root file system. */
 const BUILD = `
+chroot "$R" systemctl --quiet disable $DISABLED
 dpkg-deb --fsys-tarfile "$D"/linux-image-*.deb | tar -x -C "$R" --keep-directory-symlink \\
   --exclude='*/drivers/gpu' --exclude='*/drivers/media' --exclude='*/drivers/net/[ew]*' --exclude='*/sound'
 rm "$D"/linux-image-*.deb

@@ -15,6 +15,8 @@ const CONTROL = '/run/vm';
 export const PACKAGES: readonly string[] = [
   ...['systemd-sysv', 'dbus', 'libpam-systemd', 'kmod', 'mount', 'procps', 'util-linux', 'libstdc++6', 'e2fsprogs'],
   ...['busybox-static', 'iproute2', 'iptables', 'containerd', 'runc', 'containernetworking-plugins', 'ca-certificates'],
+  // For the suite `network`: NFS server and client, and the iSCSI initiator with udev. The kernel has an iSCSI target.
+  ...['nfs-kernel-server', 'nfs-common', 'rpcbind', 'open-iscsi', 'udev'],
 ];
 
 /** Kernel modules for disk, network and shared directories, which are loaded before the root file system is mounted. */
@@ -27,8 +29,18 @@ export const MASKED_UNITS: readonly string[] = [
   ...['tmpfiles-setup-dev-early', 'tmpfiles-setup-dev', 'hibernate-clear', 'pstore', 'ask-password-wall'].map(
     ofSystemd,
   ),
+  ...['udevd', 'udev-trigger', 'udev-settle', 'udev-load-credentials', 'hwdb-update', 'network-generator'].map(
+    ofSystemd,
+  ),
+  ...['udevd-control', 'udevd-kernel'].map((name) => `systemd-${name}.socket`),
   ...['dev-hugepages', 'dev-mqueue', 'sys-kernel-debug', 'sys-kernel-tracing', 'sys-kernel-config', 'tmp'].map(mount),
   ...['e2scrub_all', 'fstrim', 'dpkg-db-backup', 'systemd-tmpfiles-clean'].map((name) => `${name}.timer`),
+];
+
+/** Units of {@link PACKAGES} that do not start at boot. A suite that needs them starts them. */
+export const DISABLED_UNITS: readonly string[] = [
+  ...['nfs-server', 'nfs-blkmap', 'rpcbind', 'open-iscsi', 'iscsid'].map(service),
+  ...['rpcbind.socket', 'iscsid.socket', 'nfs-client.target'],
 ];
 
 function service(name: string): string {

@@ -12,7 +12,7 @@ import {
 import { run } from './command.ts';
 import { HOST_SHARE } from './guest.ts';
 
-export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'package' | 'compare' | 'numa';
+export type SuiteName = 'groups' | 'pressure' | 'kubelet' | 'shutdown' | 'package' | 'compare' | 'numa' | 'volumes';
 
 /** Suites that run in the machine, with the programs of the host that they need. */
 export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' | 'upstream' | 'packages')[]>> = {
@@ -23,6 +23,7 @@ export const SUITES: Readonly<Record<SuiteName, readonly ('kubelet' | 'runtime' 
   package: ['packages'],
   compare: ['kubelet', 'runtime', 'upstream'],
   numa: ['kubelet', 'runtime', 'upstream'],
+  volumes: ['kubelet', 'runtime'],
 };
 
 const directory = join(import.meta.dirname, '..');

@@ -16,7 +16,7 @@ describe('parseOptions of test-v2', () => {
   test.each([
     [
       ['test', 'group'],
-      'unknown suite "group"; must be one of groups, pressure, kubelet, shutdown, package, compare, numa',
+      'unknown suite "group"; must be one of groups, pressure, kubelet, shutdown, package, compare, numa, volumes',
     ],
     [['pressure'], 'unknown command "pressure"; must be test, build or run'],
     [['run'], "run: must have one command in quotes: run 'COMMAND'"],

@@ -51,5 +51,5 @@ test('the guest masks units without masking those that run the command', () => {
   const units = guestFiles().map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
   expect(MASKED_UNITS.filter((unit) => units.includes(unit))).toEqual([]);
   expect(new Set(MASKED_UNITS).size).toBe(MASKED_UNITS.length);
-  expect(MASKED_UNITS.every((unit) => /\.(service|mount|timer)$/.test(unit))).toBe(true);
+  expect(MASKED_UNITS.every((unit) => /\.(service|socket|mount|timer)$/.test(unit))).toBe(true);
 });

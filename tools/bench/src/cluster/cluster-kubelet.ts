@@ -28,6 +28,8 @@ export interface ClusterKubeletOptions {
   readonly preload?: string | undefined;
   /** Additional kubelet configuration fields. */
   readonly configuration?: Readonly<Record<string, unknown>>;
+  /** Additional command-line flags. */
+  readonly flags?: readonly string[] | undefined;
 }
 
 const STOP_TIMEOUT_MS = 15_000;
@@ -112,6 +114,7 @@ export class ClusterKubelet {
       `--root-dir=${this.rootDirectory}`,
       `--cert-dir=${join(directory, 'pki')}`,
       `--hostname-override=${nodeName}`,
+      ...(this.#options.flags ?? []),
     ];
     const profile = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
     const isJavaScript = program.endsWith('.js');

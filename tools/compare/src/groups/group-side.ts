@@ -29,6 +29,8 @@ export interface GroupSideOptions {
   readonly directory: string;
   /** Additional kubelet configuration fields. */
   readonly configuration?: Readonly<Record<string, unknown>>;
+  /** Additional command-line flags of the kubelet. */
+  readonly flags?: readonly string[];
   /** Time limit of each wait, in ms. Default: 120,000. Emulated machines need minutes instead of seconds. */
   readonly timeoutMs?: number;
   /** Poll interval of each wait, in ms. Default: 250. Polling costs CPU time, which is scarce on emulated machines. */
@@ -197,13 +199,13 @@ export class GroupSide {
 }
 
 function kubeletOf(
-  { name, driver, directory, configuration }: GroupSideOptions,
+  { name, driver, directory, configuration, flags }: GroupSideOptions,
   program: string,
   endpoint: string,
   readOnlyPort: number,
 ): ClusterKubelet {
   return new ClusterKubelet({
-    ...{ program, endpoint, nodeName: name, directory: join(directory, 'k'), cgroupRoot: `/${name}` },
+    ...{ program, endpoint, nodeName: name, directory: join(directory, 'k'), cgroupRoot: `/${name}`, flags },
     configuration: {
       ...{ cgroupDriver: driver, readOnlyPort, staticPodPath: join(directory, 'manifests') },
       ...{ fileCheckFrequency: '1s', syncFrequency: '10s', podPidsLimit: 200 },
