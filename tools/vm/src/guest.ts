@@ -15,7 +15,7 @@ const CONTROL = '/run/vm';
 export const PACKAGES: readonly string[] = [
   ...['systemd-sysv', 'dbus', 'libpam-systemd', 'kmod', 'mount', 'procps', 'util-linux', 'libstdc++6', 'e2fsprogs'],
   ...['busybox-static', 'iproute2', 'iptables', 'containerd', 'runc', 'containernetworking-plugins', 'ca-certificates'],
-  // For the suite `network`: NFS server and client, and the iSCSI initiator with udev. The kernel has an iSCSI target.
+  // For the suite `volumes`: NFS server and client, and the iSCSI initiator with udev. The kernel has an iSCSI target.
   ...['nfs-kernel-server', 'nfs-common', 'rpcbind', 'open-iscsi', 'udev'],
 ];
 

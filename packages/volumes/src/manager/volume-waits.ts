@@ -14,7 +14,7 @@ export interface VolumeWait {
 }
 
 /** Describes a call that a driver has not answered, with the time that has passed. */
-export function callText({ what, sinceMs }: UnansweredCall, nowMs: number): string {
+function callText({ what, sinceMs }: UnansweredCall, nowMs: number): string {
   return `${what} has not answered for ${Math.floor((nowMs - sinceMs) / 1000)} s`;
 }
 
