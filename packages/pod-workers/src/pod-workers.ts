@@ -93,9 +93,10 @@ export class PodWorkers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#lifecycle = 'stopped';
     this.#stopped.resolve();
+    const reason = new DOMException('the pod workers are stopping', 'AbortError');
     for (const worker of this.#workers.values()) {
       worker.setTimer(undefined);
-      worker.abort?.abort(new DOMException('the pod workers are stopping', 'AbortError'));
+      worker.abort?.abort(reason);
     }
     for (const fail of [...this.#waiting]) fail(stoppedError());
     await this.#runner.ended();
