@@ -113,7 +113,8 @@ export class AllocationManager {
       this.#logger.warn({ err }, 'Failed to remove unfinished state files of an earlier process');
     });
     await Promise.all([this.#allocated, this.#actuated].map((state) => this.#loaded(state, signal)));
-    // What was read counts as saved, so it must survive a power loss. A kubelet on a read-only disk starts nevertheless.
+    // The content of the files counts as saved, so it must survive a power loss. If the disk is read-only, the kubelet
+    // starts without the sync.
     await this.#allocated.syncDirectory().catch((err: unknown) => {
       this.#logger.warn({ err }, 'Failed to sync the directory of the state files');
     });

@@ -8,7 +8,7 @@ interface Step {
   readonly tests?: boolean;
 }
 
-/** Runs lanes whose steps end when they are told to. */
+/** Starts lanes. A step ends when the test calls `end` with the name of the step. */
 function start(...lanes: readonly (readonly Step[])[]) {
   const log: string[] = [];
   const ends = new Map<string, () => void>();

@@ -80,7 +80,7 @@ export async function startIscsiTarget(): Promise<void> {
   await writeFile(join(group, 'enable'), '1');
 }
 
-/** What an iSCSI initiator leaves on its machine. */
+/** Objects that the iSCSI initiator has on this machine. */
 export interface InitiatorState {
   /** Sessions, as iscsiadm lists them. */
   readonly sessions: readonly string[];

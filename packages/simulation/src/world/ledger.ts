@@ -31,7 +31,10 @@ export interface Life {
   readonly devices: Readonly<Record<string, readonly string[]>>;
   /** CPUs to which the container was restricted at its creation, in the kernel's notation; empty if unrestricted. */
   readonly cpus: string;
-  /** NUMA nodes to which the container's memory was restricted at its creation, in the kernel's notation; empty if unrestricted. */
+  /**
+   * NUMA nodes to which the container's memory was restricted at its creation, in the kernel's notation; empty if
+   * unrestricted.
+   */
   readonly memoryNodes: string;
   /** CDI names of the container's devices. */
   readonly claimed: readonly string[];
