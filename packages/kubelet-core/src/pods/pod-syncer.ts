@@ -21,7 +21,7 @@ import { DEADLINE_EXCEEDED, pastActiveDeadline } from './active-deadline.ts';
 import { ATTACH_LIMIT_REASON, isRejected } from './attach-limit.ts';
 import { CleanUpTurns } from './clean-up-turns.ts';
 import { PodPreparation } from './pod-preparation.ts';
-import { stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
+import { isAbsent, stillRunning, toApiPod, toRunningPod, withDataFromBeforeStopping } from './running-pod.ts';
 import { withSandboxReady } from './sandbox-ready.ts';
 import { StartMetrics } from './start-metrics.ts';
 import { withStatus } from './with-status.ts';
@@ -270,8 +270,7 @@ export class KubeletPodSyncer implements PodSyncer {
 
   async syncTerminatedPod(wanted: Pod, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
     const cleanUp = () => this.#cleanUp(wanted, runtimeStatus, signal);
-    const { containers, sandboxes } = runtimeStatus;
-    const isLongOver = isTerminalPhase(wanted.status?.phase) && containers.length === 0 && sandboxes.length === 0;
+    const isLongOver = isTerminalPhase(wanted.status?.phase) && isAbsent(runtimeStatus);
     const inTurn = () => (isLongOver ? this.#cleanUps.run(cleanUp, signal) : cleanUp());
     await this.#deps.journal.during(wanted.metadata.uid, 'CleanUp', {}, inTurn, signal);
   }

@@ -38,3 +38,8 @@ export function withDataFromBeforeStopping(stopped: RuntimePodStatus, before: Ru
 export function stillRunning(status: RuntimePodStatus): readonly RuntimeContainerStatus[] {
   return status.containers.filter((container) => container.state === 'running');
 }
+
+/** Returns whether the runtime has neither a container nor a sandbox of the pod. */
+export function isAbsent({ containers, sandboxes }: RuntimePodStatus): boolean {
+  return containers.length === 0 && sandboxes.length === 0;
+}

@@ -2,6 +2,8 @@ import { type Pod, podReference, type RuntimePodStatus } from '@node-agent/pod-s
 import { errorText, eventReasons } from '@node-agent/telemetry';
 import type { Dependencies } from '../dependencies.ts';
 import { KubeletError } from '../errors.ts';
+import { isAbsent } from '../pods/running-pod.ts';
+import type { PodCgroupsPort } from '../ports.ts';
 
 type Components = Pick<Dependencies, 'logger' | 'recorder' | 'runtime' | 'volumes' | 'cgroups'> & {
   /** Returns the pods that hold resources of the node. */
@@ -98,19 +100,17 @@ export class PodCgroups {
    * nothing for a pod without containers and sandboxes that had no cgroup before: a node may start with thousands of
    * finished pods, and looking for a cgroup takes some 70 system calls.
    */
-  async destroy(uid: string, { containers, sandboxes }: RuntimePodStatus, signal: AbortSignal): Promise<void> {
+  async destroy(uid: string, runtimeStatus: RuntimePodStatus, signal: AbortSignal): Promise<void> {
     const { cgroups } = this.#deps;
     if (cgroups === undefined) return;
-    const isUnused = containers.length === 0 && sandboxes.length === 0 && !this.#used.has(uid);
-    if (isUnused && !(await this.#hadGroup(uid, signal))) return;
+    const isUnused = isAbsent(runtimeStatus) && !this.#used.has(uid);
+    if (isUnused && !(await this.#hadGroup(cgroups, uid, signal))) return;
     await cgroups.destroy(uid, signal);
     this.#used.delete(uid);
   }
 
   /** Returns whether a pod had a cgroup before this kubelet started, or may have had one. */
-  async #hadGroup(uid: string, signal: AbortSignal): Promise<boolean> {
-    const { cgroups } = this.#deps;
-    if (cgroups === undefined) return false;
+  async #hadGroup(cgroups: PodCgroupsPort, uid: string, signal: AbortSignal): Promise<boolean> {
     this.#atStart ??= cgroups.pods(signal);
     try {
       return (await this.#atStart).has(uid);

@@ -108,9 +108,11 @@ export class VolumeExpander {
       if (isFollowed && failure.effect === 'none') {
         const isInfeasible = INFEASIBLE.has(code) || endsOnFailure;
         const patch = failedPatch(claim, failure.message, isInfeasible, this.#now());
-        await (patch && this.#patch(claim, patch, signal))?.catch((err: unknown) => {
-          this.#components.logger.warn({ err, volume: volume.directoryName }, 'Failed to report a failed expansion');
-        });
+        if (patch !== undefined) {
+          await this.#patch(claim, patch, signal).catch((err: unknown) => {
+            this.#components.logger.warn({ err, volume: volume.directoryName }, 'Failed to report a failed expansion');
+          });
+        }
       }
       // The driver cannot expand the volume while it is in use. Pods may still use the volume with its old size.
       if (state.isInUse) return;

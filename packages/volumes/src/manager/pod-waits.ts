@@ -1,4 +1,4 @@
-import { type Clock, withTimeout } from '@node-agent/async';
+import { AsyncError, type Clock, withTimeout } from '@node-agent/async';
 import { VolumeError } from '../errors.ts';
 import type { UnsettledVolume, VolumeOutcome } from './volume-outcomes.ts';
 import { timedOut } from './volume-waits.ts';
@@ -46,7 +46,10 @@ export class PodWaits {
   ): Promise<void> {
     if (untilMs === undefined) return await work(signal);
     const restMs = Math.max(untilMs - this.#clock.monotonic(), 0);
-    await withTimeout(this.#clock, restMs, work, signal).catch(() => signal.throwIfAborted());
+    await withTimeout(this.#clock, restMs, work, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      if (!AsyncError.is(error) || error.code !== 'Timeout') throw error;
+    });
   }
 
   /**
