@@ -172,6 +172,25 @@ describe('failed writes of state files', () => {
     expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
   });
 
+  test('N12: the CPUs of a pod that is gone leave the state file within a period after the disk has space again', async () => {
+    const node = new TestNode();
+    await node.admit(pod('a', '2'));
+    const stop = new AbortController();
+    const run = node.resources.start(stop.signal);
+    await settle();
+    node.remove('a');
+    node.fs.injectFault({ code: 'ENOSPC', operation: 'write' });
+    await node.clock.advance(10_000);
+    await settle();
+    expect(node.cpus('a')).toBe('');
+    expect(await node.file('cpu_manager_state')).toContain('"a"');
+    await node.clock.advance(10_000);
+    await settle();
+    expect(await node.file('cpu_manager_state')).not.toContain('"a"');
+    stop.abort();
+    await run;
+  });
+
   test('loading fails if the state file cannot be written', async () => {
     const node = new TestNode();
     node.fs.injectFault({ code: 'EROFS', operation: 'write' });

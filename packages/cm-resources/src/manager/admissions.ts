@@ -87,7 +87,10 @@ export class Admissions {
       ledger.removePod(uid);
       logger.info({ podUid: uid }, 'Freed the CPUs and memory of a pod that is gone');
     }
-    if (gone.length === 0) return;
+    if (gone.length === 0) {
+      ledger.retryWrite();
+      return;
+    }
     onChanged();
     ledger.writeSoon();
   }

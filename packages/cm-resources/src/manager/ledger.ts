@@ -35,6 +35,8 @@ export class Ledger {
   readonly #policies: Policies;
   readonly #cpuFile: StateFile;
   readonly #memoryFile: StateFile;
+  /** Whether a write in the background failed and none has succeeded since. */
+  #isUnwritten = false;
 
   constructor(
     { fs, logger }: { readonly fs: StateFiles; readonly logger: Logger },
@@ -92,6 +94,7 @@ export class Ledger {
   /** Resolves when both files have the current state. @throws ContainerResourcesError `StateNotWritten` */
   async write(): Promise<void> {
     await Promise.all([this.#cpuFile.write(), this.#memoryFile.write()]);
+    this.#isUnwritten = false;
   }
 
   /**
@@ -99,7 +102,15 @@ export class Ledger {
    * restart before the write, the kubelet would free the resources again.
    */
   writeSoon(): void {
-    this.write().catch((err: unknown) => this.#logger.error({ err }, 'Failed to store state to checkpoint'));
+    this.write().catch((err: unknown) => {
+      if (!this.#isUnwritten) this.#logger.error({ err }, 'Failed to store state to checkpoint');
+      this.#isUnwritten = true;
+    });
+  }
+
+  /** Writes both files in the background if an earlier write in the background failed. */
+  retryWrite(): void {
+    if (this.#isUnwritten) this.writeSoon();
   }
 
   /** Returns the UIDs of the pods that have CPUs or memory. */
