@@ -43,6 +43,7 @@ export type SelectionName =
   | 'e2e-node'
   | 'e2e-node-serial'
   | 'e2e-node-eviction'
+  | 'e2e-node-resources'
   | 'dra-node';
 
 /** Name of a spec that takes 27 minutes: it waits until the restart back-off reaches its maximum. */
@@ -219,6 +220,17 @@ export const SELECTIONS: Readonly<Record<SelectionName, NamedSelection>> = {
     focus: ['Eviction'],
     skip: [],
     fillsDisk: true,
+  },
+  'e2e-node-resources': {
+    title:
+      'Serial specs of e2e_node.test: CPU, memory and topology managers, pod resources, huge pages, device plugins',
+    suite: 'e2e_node',
+    // The specs of the alpha gate PodLevelResourceManagers need a suite that was started with this gate.
+    labels:
+      'Serial && !(Feature: containsAny PodLevelResourceManagers) && ' +
+      'Feature: containsAny {CPUManager, MemoryManager, TopologyManager, PodResourcesAPI, HugePages, DeviceManager, DevicePlugin}',
+    focus: [],
+    skip: [],
   },
   'dra-node': {
     title: 'DRA specs of e2e_node.test',
