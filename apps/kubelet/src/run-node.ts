@@ -336,6 +336,10 @@ export async function runNode(
   for (const service of [...(cluster?.certificates ?? []), ...(secured?.services ?? []), ...endpointServices]) {
     start(service.name, (ending) => service.start(ending));
   }
+  start('heap size', async (ending) => {
+    await assembled.podConfig.allSourcesSeen(ending);
+    heap.sourcesReady();
+  });
   start('kubelet', (ending) => kubelet.run(ending));
   start('garbage collection', (ending) => kubelet.startGarbageCollection(ending));
   if (servers.healthz) start('healthz server', (ending) => kubelet.listenAndServeHealthz(ending));

@@ -11,4 +11,4 @@ function youngMiB(size: HeapSize): number {
   return (young?.space_size ?? 0) / 2 ** 20;
 }
 
-process.stdout.write(JSON.stringify([youngMiB('small'), youngMiB('roomy'), youngMiB('small')]));
+process.stdout.write(JSON.stringify([youngMiB('large'), youngMiB('small'), youngMiB('roomy'), youngMiB('small')]));
