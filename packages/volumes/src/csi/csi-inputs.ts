@@ -77,8 +77,14 @@ export class CsiInputs {
    */
   async secrets(reference: CsiSecretReference | undefined, field: string, signal: AbortSignal): Promise<Texts> {
     if (reference === undefined) return {};
-    const { namespace, name } = reference;
-    const what = `fetching ${field} ${namespace}/${name} failed`;
+    return await this.secret(reference, `fetching ${field} ${reference.namespace}/${reference.name} failed`, signal);
+  }
+
+  /**
+   * Reads a secret, with its values as text. @param what operation, for the error message. @throws VolumeError
+   * `MissingObject`, `InvalidSource`
+   */
+  async secret({ namespace, name }: CsiSecretReference, what: string, signal: AbortSignal): Promise<Texts> {
     const secret = await untouched(signal, what, async () => {
       const found = await this.#components.objects.getSecret(namespace, name, signal);
       if (found !== undefined) return found;

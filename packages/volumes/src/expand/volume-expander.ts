@@ -5,6 +5,7 @@ import type { ClaimData, ClaimSource, PersistentVolumeData } from '../claims/cla
 import { VolumeError } from '../errors.ts';
 import type { ResolvedVolume } from '../manager/resolved-volume.ts';
 import { csiForm } from '../migration/translation.ts';
+import { codeOf, isInfeasibleCode } from './driver-codes.ts';
 import { type ExpansionStep, failedPatch, finishedPatch, inProgressPatch, nextExpansion } from './expansion-rule.ts';
 
 /** Dependencies of {@link VolumeExpander}. */
@@ -106,7 +107,7 @@ export class VolumeExpander {
       state.hasFailed ||= failure.effect === 'none';
       state.isInUse = code === 'FAILED_PRECONDITION';
       if (isFollowed && failure.effect === 'none') {
-        const isInfeasible = INFEASIBLE.has(code) || endsOnFailure;
+        const isInfeasible = isInfeasibleCode(code) || endsOnFailure;
         const patch = failedPatch(claim, failure.message, isInfeasible, this.#now());
         if (patch !== undefined) {
           await this.#patch(claim, patch, signal).catch((err: unknown) => {
@@ -192,13 +193,4 @@ function nameOf({ node, directoryName }: ResolvedVolume): string {
 interface Found {
   readonly claim: ClaimData;
   readonly persistent: PersistentVolumeData;
-}
-
-/** gRPC codes with which a driver reports that the requested size is impossible (`isInfeasibleError`). */
-const INFEASIBLE: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'OUT_OF_RANGE', 'NOT_FOUND']);
-
-/** Returns the code of the driver's failure; '' if the driver was not called. */
-function codeOf({ cause }: VolumeError): string {
-  const isCoded = typeof cause === 'object' && cause !== null && 'code' in cause;
-  return isCoded && typeof cause.code === 'string' ? cause.code : '';
 }
