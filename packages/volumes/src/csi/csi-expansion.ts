@@ -1,9 +1,9 @@
 import type { CsiAccessType } from '@node-agent/contracts';
 import { VolumeError } from '../errors.ts';
-import { codeOf, isInfeasibleCode } from '../expand/driver-codes.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { type CsiSource, csiAccessMode } from './csi-source.ts';
+import { codeOf, isInfeasibleCode } from './driver-codes.ts';
 
 /** Paths and name of a volume to expand. */
 export interface ExpandedPlaces {

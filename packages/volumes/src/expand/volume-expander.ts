@@ -2,10 +2,10 @@ import { type Clock, KeyedMutex } from '@node-agent/async';
 import { type Pod, parseQuantity, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { ClaimData, ClaimSource, PersistentVolumeData } from '../claims/claim-source.ts';
+import { codeOf, isInfeasibleCode } from '../csi/driver-codes.ts';
 import { VolumeError } from '../errors.ts';
 import type { ResolvedVolume } from '../manager/resolved-volume.ts';
 import { csiForm } from '../migration/translation.ts';
-import { codeOf, isInfeasibleCode } from './driver-codes.ts';
 import { type ExpansionStep, failedPatch, finishedPatch, inProgressPatch, nextExpansion } from './expansion-rule.ts';
 
 /** Dependencies of {@link VolumeExpander}. */
