@@ -278,7 +278,7 @@ export class VolumeManager {
 
   /**
    * Returns the usage of the pod's ready volumes, except host paths. The volumes are measured now; a volume that cannot
-   * be measured is left out and logged.
+   * be measured is left out, and the reason is logged when it changes.
    */
   volumeUsage(pod: Pod, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
     return this.#usages.of(pod, signal);
@@ -354,7 +354,10 @@ export class VolumeManager {
       (unfinished) => this.#operations.outcomes(uid, unfinished),
     );
     const failed = outcomes.filter(({ failure }) => failure !== undefined);
-    if (failed.length === 0) return;
+    if (failed.length === 0) {
+      this.#usages.forget(uid);
+      return;
+    }
     const reasons = failed.map(({ name, failure }) => `${name}: ${failure?.message}`).join('; ');
     const message = `mounted volumes of pod ${uid}: ${reasons}`;
     throw new VolumeError('StillMounted', message, failed[0]?.failure, { retryAtMs: earliestRetry(failed) });
