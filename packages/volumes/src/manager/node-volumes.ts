@@ -126,8 +126,10 @@ export class NodeVolumes {
     return entry !== undefined && !entry.busy && entry.presence !== 'staged' && !this.#isAttached(entry);
   }
 
+  /** Returns whether the volume is staged as its pods want it. */
   isStaged(uniqueName: string): boolean {
-    return this.#entries.get(uniqueName)?.presence === 'staged';
+    const entry = this.#entries.get(uniqueName);
+    return entry?.presence === 'staged' && !isOtherwise(entry);
   }
 
   /** Returns why the volume is not staged, and the time of the next retry; `undefined` while staging is in progress. */
@@ -200,7 +202,12 @@ export class NodeVolumes {
     const nowMs = clock.monotonic();
     const { presence, busy } = entry;
     const { retryAtMs } = entry.backOff;
-    const use = { wanted: isWanted(entry), inPods: [...entry.users.values()].some(({ inPods }) => inPods) };
+    const users = [...entry.users.values()];
+    const use = {
+      wanted: isWanted(entry),
+      inPods: users.some(({ inPods }) => inPods),
+      isLeaving: users.some(({ inPods, wanted }) => inPods && !wanted),
+    };
     const attached = this.#isAttached(entry);
     const state = { ...use, presence, isOtherwise: isOtherwise(entry), attached, busy, retryAtMs };
     const step = nextNodeVolumeStep(state, nowMs);
