@@ -249,6 +249,35 @@ describe('a CSI volume that a controller has expanded', () => {
     },
   );
 
+  it('the reason of a failed expansion is written to a PVC that changed while the driver was called', async () => {
+    const { manager, claims, driver, clock, grow, signal } = makeExpandable();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    grow();
+    const { patchClaimStatus: write } = claims;
+    claims.patchClaimStatus = async (namespace, name, patch, ...more) => {
+      const known = claims.claims.get(`${namespace}/${name}`)?.metadata.resourceVersion;
+      const { metadata } = patch as { metadata: { resourceVersion?: string } };
+      if (metadata.resourceVersion !== known) throw new Error('the object has been modified');
+      return await (write?.(namespace, name, patch, ...more) ?? Promise.reject(new Error('no patches')));
+    };
+    driver.before = (call) => {
+      if (call !== 'expand vol-1') return;
+      const claim = claims.claims.get('default/c');
+      const conditions = [{ type: 'Foreign', status: 'True' }];
+      if (claim === undefined) throw new Error('no PVC');
+      const metadata = { ...claim.metadata, resourceVersion: '8' };
+      claims.claims.set('default/c', { ...claim, metadata, status: { ...claim.status, conditions } });
+      throw csiFailure('FAILED_PRECONDITION', true);
+    };
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    expect(claims.claims.get('default/c')?.status?.conditions).toMatchObject([
+      { type: 'Foreign' },
+      { type: 'NodeResizeError' },
+    ]);
+  });
+
   it('the condition NodeResizeError of a PVC is written once, although the expansion is retried', async () => {
     const { manager, claims, driver, clock, grow, signal } = makeExpandable();
     await manager.waitForAttachAndMount(claimPod('u1'), signal);

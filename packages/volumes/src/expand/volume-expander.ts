@@ -108,12 +108,7 @@ export class VolumeExpander {
       state.isInUse = code === 'FAILED_PRECONDITION';
       if (isFollowed && failure.effect === 'none') {
         const isInfeasible = isInfeasibleCode(code) || endsOnFailure;
-        const patch = failedPatch(claim, failure.message, isInfeasible, this.#now());
-        if (patch !== undefined) {
-          await this.#patch(claim, patch, signal).catch((err: unknown) => {
-            this.#components.logger.warn({ err, volume: volume.directoryName }, 'Failed to report a failed expansion');
-          });
-        }
+        await this.#reportFailure(volume, claim, failure.message, isInfeasible, signal);
       }
       // The driver cannot expand the volume while it is in use. Pods may still use the volume with its old size.
       if (state.isInUse) return;
@@ -126,6 +121,34 @@ export class VolumeExpander {
     // The expansion is finished only when the PVC has the new size; until then, the driver is called again.
     if (updatesClaim) await this.#patch(claim, finishedPatch(claim, size), signal);
     state.size = size;
+  }
+
+  /**
+   * Writes a final failure to the PVC. The PVC is read again if it has changed during the driver's call. Upstream writes
+   * without comparing the resource version. @throws the signal's reason
+   */
+  async #reportFailure(
+    volume: ResolvedVolume,
+    claim: ClaimData,
+    why: string,
+    isInfeasible: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const write = async (known: ClaimData): Promise<void> => {
+      const patch = failedPatch(known, why, isInfeasible, this.#now());
+      if (patch !== undefined) await this.#patch(known, patch, signal);
+    };
+    try {
+      await write(claim).catch(async (error: unknown) => {
+        signal.throwIfAborted();
+        const found = await this.#read(volume, signal);
+        if (found === undefined) throw error;
+        await write(found.claim);
+      });
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#components.logger.warn({ err, volume: volume.directoryName }, 'Failed to report a failed expansion');
+    }
   }
 
   #next({ readOnly = false, ...volume }: ResolvedVolume, { claim, persistent }: Found): ExpansionStep {
