@@ -221,6 +221,8 @@ describe('a CSI volume on a node with SELinux', () => {
       await clock.settle();
       const mounting = current.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal);
       await clock.advance(20_000);
+      const what = 'waits until another pod, which has it with another SELinux label, no longer has it';
+      expect(current.volumeWaits('u2')).toEqual([{ volume: 'data', what }]);
       expect(driver.calls).toEqual(['stage', 'publish', 'unpublish'].map((call) => `${call} vol-1`));
       answer.resolve();
       await Promise.all([unmounting, mounting]);
@@ -235,6 +237,21 @@ describe('a CSI volume on a node with SELinux', () => {
       await running;
     },
   );
+
+  it('the error of a pod that waited too long for a CSI volume names the other SELinux label', async () => {
+    const { manager, driver, clock, signal } = make(['ReadWriteMany'], true);
+    await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }), signal);
+    driver.before = (call) => (call === 'unpublish vol-1' ? new Promise(() => {}) : undefined);
+    const unmounting = errorOf(manager.waitForUnmount(labelledPod('u1', { level: 's0:c1' }), signal));
+    await clock.settle();
+    const mounting = errorOf(manager.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal));
+    await clock.advance(123_000);
+    const what = 'context deadline exceeded: waits until another pod, which has it with another SELinux label';
+    expect([(await mounting).message, (await unmounting).message]).toEqual([
+      expect.stringContaining(what),
+      expect.stringContaining('NodeUnpublishVolume of driver'),
+    ]);
+  });
 
   it('a CSI volume whose driver has no seLinuxMount is mounted although the containers that mount it have different SELinux labels', async () => {
     const fixture = make(['ReadWriteOncePod'], false, false);

@@ -132,6 +132,12 @@ export class NodeVolumes {
     return entry?.presence === 'staged' && !isOtherwise(entry);
   }
 
+  /** Returns whether the volume is, or may be, staged with another SELinux label for a pod that has ended. */
+  isStagedOtherwise(uniqueName: string): boolean {
+    const entry = this.#entries.get(uniqueName);
+    return entry !== undefined && isOtherwise(entry) && isLeaving(entry);
+  }
+
   /** Returns why the volume is not staged, and the time of the next retry; `undefined` while staging is in progress. */
   stageFailure(uniqueName: string): Pick<BackOff, 'failure' | 'retryAtMs'> | undefined {
     const { busy, backOff, presence } = this.#entries.get(uniqueName) ?? {};
@@ -202,11 +208,10 @@ export class NodeVolumes {
     const nowMs = clock.monotonic();
     const { presence, busy } = entry;
     const { retryAtMs } = entry.backOff;
-    const users = [...entry.users.values()];
     const use = {
       wanted: isWanted(entry),
-      inPods: users.some(({ inPods }) => inPods),
-      isLeaving: users.some(({ inPods, wanted }) => inPods && !wanted),
+      inPods: [...entry.users.values()].some(({ inPods }) => inPods),
+      isLeaving: isLeaving(entry),
     };
     const attached = this.#isAttached(entry);
     const state = { ...use, presence, isOtherwise: isOtherwise(entry), attached, busy, retryAtMs };
@@ -271,6 +276,11 @@ function isOtherwise({ presence, stagedLabel, staged }: Entry): boolean {
 
 function labelOf({ volume }: StagedVolume): string {
   return volume.selinuxLabel ?? '';
+}
+
+/** Returns whether a pod that does not want the volume (any more) has it, or may have it. */
+function isLeaving({ users }: Entry): boolean {
+  return [...users.values()].some(({ inPods, wanted }) => inPods && !wanted);
 }
 
 function isWanted({ users }: Entry): boolean {

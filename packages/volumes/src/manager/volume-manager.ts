@@ -237,10 +237,11 @@ export class VolumeManager {
   volumeWaits(podUid: string): readonly VolumeWait[] {
     const { clock } = this.#components;
     const nowMs = clock.monotonic();
-    return this.#operations.unsettled(podUid).flatMap(({ name: volume, isUnattached, unanswered }) => {
-      const what = waitText({ isUnattached, unanswered }, nowMs);
+    return this.#operations.unsettled(podUid).flatMap((unsettled) => {
+      const { name: volume, isUnattached, isOtherwise, unanswered } = unsettled;
+      const what = waitText(unsettled, nowMs);
       if (what === undefined) return [];
-      if (isUnattached || unanswered === undefined) return [{ volume, what }];
+      if (isUnattached || isOtherwise || unanswered === undefined) return [{ volume, what }];
       return [{ volume, what, sinceMs: clock.now() - (nowMs - unanswered.sinceMs) }];
     });
   }
