@@ -249,6 +249,23 @@ describe('a CSI block volume', () => {
     await running;
   });
 
+  it.each([
+    ['nodeStageSecretRef', 'SetUpDevice', 'failed to get NodeStageSecretRef'],
+    ['nodePublishSecretRef', 'MapPodDevice', 'blockMapper.publishVolumeForBlock failed to get NodePublishSecretRef'],
+  ])(
+    "the event for a missing secret of a CSI block volume (%s) has the Go kubelet's words",
+    async (field, step, what) => {
+      const { manager, events, signal } = makeCsi(
+        { [field]: { namespace: 'kube-system', name: 's' } },
+        { volumeMode: 'Block' },
+      );
+      await errorOf(manager.waitForAttachAndMount(blockPod('u1'), signal));
+      const missing = 'failed to find the secret s in the namespace kube-system with error: secrets "s" not found';
+      const why = `kubernetes.io/csi: ${what} kube-system/s: kubernetes.io/csi: ${missing}`;
+      expect(events).toEqual([`FailedMapVolume: MapVolume.${step} failed for volume "pv-1" : ${why}`]);
+    },
+  );
+
   it('V4: a CSI block volume whose driver keeps the published file is completely removed', async () => {
     const fixture = makeBlock();
     const { fs, clock, manager, driver, signal } = fixture;

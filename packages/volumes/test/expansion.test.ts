@@ -364,6 +364,22 @@ describe('a CSI volume that a controller has expanded', () => {
     expect(claims.claims.get('default/c')?.status).not.toHaveProperty('conditions');
   });
 
+  it("a volume is expanded when its driver registers; the event before has the Go kubelet's words", async () => {
+    const { manager, driver, registered, clock, events, grow, signal } = makeExpandable();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    grow();
+    registered.delete(DRIVER);
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    const why = `driver name ${DRIVER} not found in the list of registered CSI drivers`;
+    expect(events).toEqual([`VolumeResizeFailed: NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : ${why}`]);
+    registered.set(DRIVER, driver);
+    manager.csiDriverRegistered();
+    await clock.settle();
+    expect(driver.expansions).toHaveLength(1);
+  });
+
   it('a driver without STAGE_UNSTAGE_VOLUME gets no staging path when a volume is expanded', async () => {
     for (const spec of [{}, { volumeMode: 'Block' }]) {
       const { manager, driver, grow, signal } = makeExpandable(spec);

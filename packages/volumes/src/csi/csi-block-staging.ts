@@ -53,7 +53,9 @@ export class CsiBlockStaging implements NodeVolumePlugin {
     const publishContext = await inputs.publishContext(source, csiDriver, signal);
     const driver = calls.driver(source.driver, `${step} to get CSI client`);
     const can = await calls.make(uniqueName, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
-    const secrets = can.stageUnstage ? await inputs.secrets(source.stageSecret, 'NodeStageSecretRef', signal) : {};
+    const secrets = can.stageUnstage
+      ? await inputs.secrets(source.stageSecret, 'NodeStageSecretRef', signal, `${CSI_PLUGIN}:`)
+      : {};
     const dataDir = paths.nodeDir(name, 'data');
     const data: VolumeData = {
       ...{ specVolID: name, volumeHandle: source.handle, driverName: source.driver, nodeName: this.#nodeName },

@@ -25,7 +25,7 @@ export async function expandCsiVolume(
   requiredBytes: bigint,
   signal: AbortSignal,
 ): Promise<void> {
-  const driver = calls.driver(source.driver, 'Expander.NodeExpand failed');
+  const driver = calls.driver(source.driver);
   const can = await calls
     .make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal)
     .catch((error: unknown) => {
@@ -63,10 +63,8 @@ async function expandSecrets(
   { expandSecret }: CsiSource,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, string>>> {
-  if (expandSecret === undefined) return {};
-  const { namespace, name } = expandSecret;
-  const what = `expander.NodeExpand failed to get NodeExpandSecretRef ${namespace}/${name}`;
-  return await inputs.secret(expandSecret, what, signal).catch((error: unknown) => {
+  const step = 'expander.NodeExpand';
+  return await inputs.secrets(expandSecret, 'NodeExpandSecretRef', signal, step).catch((error: unknown) => {
     signal.throwIfAborted();
     const { code, message, cause } = VolumeError.from(error);
     throw new VolumeError(code, message, cause, { effect: 'none' });
