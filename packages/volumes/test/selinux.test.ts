@@ -221,7 +221,7 @@ describe('a CSI volume on a node with SELinux', () => {
       await clock.settle();
       const mounting = current.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal);
       await clock.advance(20_000);
-      const what = 'waits until another pod, which has it with another SELinux label, no longer has it';
+      const what = 'waits until the volume, mounted with another SELinux label, is unmounted for a pod that has ended';
       expect(current.volumeWaits('u2')).toEqual([{ volume: 'data', what }]);
       expect(driver.calls).toEqual(['stage', 'publish', 'unpublish'].map((call) => `${call} vol-1`));
       answer.resolve();
@@ -246,7 +246,7 @@ describe('a CSI volume on a node with SELinux', () => {
     await clock.settle();
     const mounting = errorOf(manager.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal));
     await clock.advance(123_000);
-    const what = 'context deadline exceeded: waits until another pod, which has it with another SELinux label';
+    const what = 'context deadline exceeded: waits until the volume, mounted with another SELinux label';
     expect([(await mounting).message, (await unmounting).message]).toEqual([
       expect.stringContaining(what),
       expect.stringContaining('NodeUnpublishVolume of driver'),

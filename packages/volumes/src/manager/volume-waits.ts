@@ -24,7 +24,8 @@ export function waitText(
   nowMs: number,
 ): string | undefined {
   if (isUnattached) return 'waits until a controller has attached it to this node';
-  if (isOtherwise) return 'waits until another pod, which has it with another SELinux label, no longer has it';
+  if (isOtherwise)
+    return 'waits until the volume, mounted with another SELinux label, is unmounted for a pod that has ended';
   return unanswered && callText(unanswered, nowMs);
 }
 
