@@ -280,7 +280,24 @@ describe('the number of volumes that fit on the node', () => {
     disk.next('NodeGetInfo', { code: 'INTERNAL' });
     await clock.advance(20_000);
     expect(updates).toHaveLength(1);
-    expect(lines).toMatchObject([{ message: 'Failed to update the volume limit of a CSI driver' }]);
+    expect(lines).toMatchObject([
+      { level: 'error', fields: { driver: NAME }, message: 'Failed to update the volume limit of a CSI driver' },
+      { level: 'info', fields: { driver: NAME, failures: 1 } },
+    ]);
+  });
+
+  it('a CSI driver whose volume limit cannot be read is logged once, and with the number of failures when it can', async () => {
+    const disk = await driver('/a');
+    periods.set(NAME, 10);
+    await register('/a');
+    disk.always('NodeGetInfo', { code: 'INTERNAL' });
+    await clock.advance(60_000);
+    disk.always('NodeGetInfo', undefined);
+    await clock.advance(20_000);
+    expect(lines.filter(({ level }) => level !== 'debug')).toMatchObject([
+      { level: 'error', message: 'Failed to update the volume limit of a CSI driver' },
+      { level: 'info', message: 'Updated the volume limit of a CSI driver again', fields: { failures: 6 } },
+    ]);
   });
 
   it('the volume limit is read immediately if an attachment failed because the node is full', async () => {

@@ -198,6 +198,74 @@ describe('a CSI block volume', () => {
     await running;
   });
 
+  it.each<[string, boolean]>([
+    ['NOT_FOUND', true],
+    ['INTERNAL', false],
+  ])(
+    'V4: a CSI block volume whose pod link was lost, and which the driver answers %s to unpublish, is unstaged: %s',
+    async (code, isUnstaged) => {
+      const fixture = makeBlock();
+      const { fs, clock, manager, newManager, mounter, loops, driver, signal } = fixture;
+      await manager.waitForAttachAndMount(blockPod('u1'), signal);
+      for (const point of (await mounter.mountPoints()).keys()) await mounter.unmount(point);
+      loops.devices.clear();
+      await fs.remove(LINK);
+      driver.before = (call) => {
+        if (call === 'unpublish vol-1') throw csiFailure(code, true);
+      };
+      const life = new AbortController();
+      const next = newManager();
+      const running = next.start(life.signal);
+      await clock.settle();
+      expect(driver.calls.at(-1)).toBe(isUnstaged ? 'unstage vol-1' : 'unpublish vol-1');
+      expect(await fs.exists(`${NODE}/publish/pv-1/u1`)).toBe(!isUnstaged);
+      expect((await leftOf(fixture)).length === 0).toBe(isUnstaged);
+      life.abort();
+      await running;
+    },
+  );
+
+  it('V4: a CSI block volume that is still mounted for a pod whose link was lost stays staged, although its driver answers NOT_FOUND to unpublish', async () => {
+    const fixture = makeBlock();
+    const { fs, clock, manager, newManager, mounter, loops, driver, signal } = fixture;
+    await manager.waitForAttachAndMount(blockPod('u1'), signal);
+    for (const point of (await mounter.mountPoints()).keys()) await mounter.unmount(point);
+    loops.devices.clear();
+    await fs.remove(LINK);
+    driver.before = (call) => {
+      if (call === 'unpublish vol-1') throw csiFailure('NOT_FOUND', true);
+    };
+    const busy = fs.injectFault({ code: 'EBUSY', path: `${NODE}/publish/pv-1/u1`, operation: 'remove' });
+    const life = new AbortController();
+    const next = newManager();
+    const running = next.start(life.signal);
+    await clock.settle();
+    expect(busy.hits).toBe(1);
+    expect(driver.calls.at(-1)).toBe('unpublish vol-1');
+    busy.remove();
+    await clock.advance(500);
+    expect([driver.calls.at(-1), await leftOf(fixture)]).toEqual(['unstage vol-1', []]);
+    life.abort();
+    await running;
+  });
+
+  it.each([
+    ['nodeStageSecretRef', 'SetUpDevice', 'failed to get NodeStageSecretRef'],
+    ['nodePublishSecretRef', 'MapPodDevice', 'blockMapper.publishVolumeForBlock failed to get NodePublishSecretRef'],
+  ])(
+    "the event for a missing secret of a CSI block volume (%s) has the Go kubelet's words",
+    async (field, step, what) => {
+      const { manager, events, signal } = makeCsi(
+        { [field]: { namespace: 'kube-system', name: 's' } },
+        { volumeMode: 'Block' },
+      );
+      await errorOf(manager.waitForAttachAndMount(blockPod('u1'), signal));
+      const missing = 'failed to find the secret s in the namespace kube-system with error: secrets "s" not found';
+      const why = `kubernetes.io/csi: ${what} kube-system/s: kubernetes.io/csi: ${missing}`;
+      expect(events).toEqual([`FailedMapVolume: MapVolume.${step} failed for volume "pv-1" : ${why}`]);
+    },
+  );
+
   it('V4: a CSI block volume whose driver keeps the published file is completely removed', async () => {
     const fixture = makeBlock();
     const { fs, clock, manager, driver, signal } = fixture;

@@ -220,12 +220,15 @@ describe('a CSI volume that a controller has expanded', () => {
     expect(driver.expansions).toHaveLength(1);
   });
 
-  it.each<[string, boolean]>([
-    ['INTERNAL', false],
-    ['OUT_OF_RANGE', true],
+  it.each<[string, boolean, string]>([
+    ['INTERNAL', false, ' :'],
+    ['FAILED_PRECONDITION', false, ' :'],
+    ['OUT_OF_RANGE', true, ''],
+    ['INVALID_ARGUMENT', true, ''],
+    ['NOT_FOUND', true, ''],
   ])(
-    'after the final failure %s in a running pod, the PVC has the reason, and is marked as infeasible: %s',
-    async (code, isInfeasible) => {
+    "after the final failure %s in a running pod, the PVC has the reason in the Go kubelet's words, and is marked as infeasible: %s",
+    async (code, isInfeasible, colon) => {
       const { manager, claims, driver, clock, events, grow, signal } = makeExpandable();
       await manager.waitForAttachAndMount(claimPod('u1'), signal);
       grow();
@@ -235,16 +238,45 @@ describe('a CSI volume that a controller has expanded', () => {
       await clock.advance(60_000);
       await manager.waitForAttachAndMount(claimPod('u1'), signal);
       await clock.settle();
-      const why = `Expander.NodeExpand failed to expand the volume : rpc error: code = ${code} desc = broken`;
-      expect(events).toEqual([
-        `VolumeResizeFailed: NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : ${why}`,
-      ]);
+      const why = `Expander.NodeExpand failed to expand the volume${colon} rpc error: code = ${code} desc = broken`;
+      // A driver that cannot expand a volume in use leaves the pod with the old size, without an event.
+      const told = `VolumeResizeFailed: NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : ${why}`;
+      expect(events).toEqual(code === 'FAILED_PRECONDITION' ? [] : [told]);
       expect(claims.claims.get('default/c')?.status).toMatchObject({
         conditions: [{ type: 'NodeResizeError', status: 'True', message: `failed to expand pvc with ${why}` }],
         allocatedResourceStatuses: { storage: isInfeasible ? 'NodeResizeInfeasible' : 'NodeResizeInProgress' },
       });
     },
   );
+
+  it('the reason of a failed expansion is written to a PVC that changed while the driver was called', async () => {
+    const { manager, claims, driver, clock, grow, signal } = makeExpandable();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    grow();
+    const { patchClaimStatus: write } = claims;
+    claims.patchClaimStatus = async (namespace, name, patch, ...more) => {
+      const known = claims.claims.get(`${namespace}/${name}`)?.metadata.resourceVersion;
+      const { metadata } = patch as { metadata: { resourceVersion?: string } };
+      if (metadata.resourceVersion !== known) throw new Error('the object has been modified');
+      return await (write?.(namespace, name, patch, ...more) ?? Promise.reject(new Error('no patches')));
+    };
+    driver.before = (call) => {
+      if (call !== 'expand vol-1') return;
+      const claim = claims.claims.get('default/c');
+      const conditions = [{ type: 'Foreign', status: 'True' }];
+      if (claim === undefined) throw new Error('no PVC');
+      const metadata = { ...claim.metadata, resourceVersion: '8' };
+      claims.claims.set('default/c', { ...claim, metadata, status: { ...claim.status, conditions } });
+      throw csiFailure('FAILED_PRECONDITION', true);
+    };
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    expect(claims.claims.get('default/c')?.status?.conditions).toMatchObject([
+      { type: 'Foreign' },
+      { type: 'NodeResizeError' },
+    ]);
+  });
 
   it('the condition NodeResizeError of a PVC is written once, although the expansion is retried', async () => {
     const { manager, claims, driver, clock, grow, signal } = makeExpandable();
@@ -293,6 +325,71 @@ describe('a CSI volume that a controller has expanded', () => {
     other.claims.claims.set('default/c', claimOf({}));
     await other.manager.waitForAttachAndMount(claimPod('u1'), other.signal);
     expect(other.driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
+  });
+
+  it('a PVC whose nodeExpandSecretRef names a missing secret has the reason, and is expanded once the secret exists', async () => {
+    const { manager, claims, driver, api, clock, events, grow, signal } = makeExpandable({
+      csi: { driver: DRIVER, volumeHandle: 'vol-1', nodeExpandSecretRef: { namespace: 'kube-system', name: 'grow' } },
+    });
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    grow();
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    const missing = 'failed to find the secret grow in the namespace kube-system with error: secrets "grow" not found';
+    const why = `expander.NodeExpand failed to get NodeExpandSecretRef kube-system/grow: kubernetes.io/csi: ${missing}`;
+    expect(events).toEqual([`VolumeResizeFailed: NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : ${why}`]);
+    expect(claims.claims.get('default/c')?.status).toMatchObject({
+      conditions: [{ type: 'NodeResizeError', status: 'True', message: `failed to expand pvc with ${why}` }],
+      allocatedResourceStatuses: { storage: 'NodeResizeInProgress' },
+    });
+    api.secrets.set('kube-system/grow', { data: { key: Buffer.from('s').toString('base64') } });
+    await clock.advance(1000);
+    expect(driver.expansions).toMatchObject([{ secrets: { key: 's' } }]);
+    expect(claims.patches.at(-1)).toEqual(finished);
+  });
+
+  it('a driver whose capabilities cannot be read leaves the PVC unchanged, and the event names the step', async () => {
+    const { manager, claims, driver, clock, events, grow, signal } = makeExpandable();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    grow();
+    driver.before = (call) => {
+      if (call === 'capabilities') throw csiFailure('UNAVAILABLE', false);
+    };
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    const why = 'Expander.NodeExpand failed to check if node supports expansion : rpc error: code = UNAVAILABLE';
+    expect(events.at(0)).toContain(why);
+    expect(claims.claims.get('default/c')?.status).not.toHaveProperty('conditions');
+  });
+
+  it("a volume is expanded when its driver registers; the event before has the Go kubelet's words", async () => {
+    const { manager, driver, registered, clock, events, grow, signal } = makeExpandable();
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    grow();
+    registered.delete(DRIVER);
+    await clock.advance(60_000);
+    await manager.waitForAttachAndMount(claimPod('u1'), signal);
+    await clock.settle();
+    const why = `driver name ${DRIVER} not found in the list of registered CSI drivers`;
+    expect(events).toEqual([`VolumeResizeFailed: NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : ${why}`]);
+    registered.set(DRIVER, driver);
+    manager.csiDriverRegistered();
+    await clock.settle();
+    expect(driver.expansions).toHaveLength(1);
+  });
+
+  it('a driver without STAGE_UNSTAGE_VOLUME gets no staging path when a volume is expanded', async () => {
+    for (const spec of [{}, { volumeMode: 'Block' }]) {
+      const { manager, driver, grow, signal } = makeExpandable(spec);
+      driver.can = { ...driver.can, stageUnstage: false };
+      grow();
+      const pod = 'volumeMode' in spec ? blockPod('u1') : claimPod('u1');
+      await manager.waitForAttachAndMount(pod, signal);
+      expect(driver.expansions).toHaveLength(1);
+      expect(driver.expansions[0]).not.toHaveProperty('stagingTargetPath');
+    }
   });
 
   it('a CSI block volume is expanded by the path of its device', async () => {

@@ -1,7 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, it } from 'vitest';
 import { accessModeOf, fileLabel, mountsWithLabel, volumeLabels } from '../src/selinux/label-rule.ts';
-import { type CsiFixture, claimPod, DRIVER, makeCsi, STAGED, text } from './csi-helpers.ts';
+import { type CsiFixture, claimPod, csiFailure, DRIVER, makeCsi, STAGED, text } from './csi-helpers.ts';
 import { errorOf, ROOT } from './helpers.ts';
 
 const FILES = 'system_u:object_r:container_file_t:s0';
@@ -166,6 +166,99 @@ describe('a CSI volume on a node with SELinux', () => {
       mountFlags: ['noatime', `context="${labelOf('s0:c2')}"`],
     });
     expect(driver.faults).toEqual([]);
+  });
+
+  it('a CSI volume is counted as admitted once, although its mount is retried and a second pod uses it', async () => {
+    const fixture = make(['ReadWriteMany'], true);
+    const { manager, driver, clock, gauges, signal } = fixture;
+    driver.before = (call) => {
+      if (call.startsWith('publish')) throw csiFailure('INTERNAL', true);
+    };
+    for (let i = 0; i < 3; i++) {
+      await errorOf(manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }), signal));
+      await clock.advance(4_000);
+    }
+    driver.before = () => {};
+    await clock.advance(10_000);
+    for (const uid of ['u1', 'u2']) await manager.waitForAttachAndMount(labelledPod(uid, { level: 's0:c1' }), signal);
+    const admitted = `volume_manager_selinux_volumes_admitted_total kubernetes.io/csi/${DRIVER} RWX`;
+    expect(gauges.get(admitted)).toBe(1);
+    for (const uid of ['u1', 'u2']) await manager.waitForUnmount(claimPod(uid), signal);
+    await manager.waitForAttachAndMount(labelledPod('u3', { level: 's0:c1' }), signal);
+    expect(gauges.get(admitted)).toBe(2);
+  });
+
+  it('a pod whose label differs from that of another pod with the same volume is counted once, although its mount is retried', async () => {
+    const { manager, driver, clock, gauges, signal } = make(['ReadWriteMany']);
+    await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }), signal);
+    driver.before = (call) => {
+      if (call.startsWith('publish')) throw csiFailure('INTERNAL', true);
+    };
+    for (let i = 0; i < 3; i++) {
+      await errorOf(manager.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal));
+      await clock.advance(4_000);
+    }
+    const mismatch = `volume_manager_selinux_volume_context_mismatch_warnings_total kubernetes.io/csi/${DRIVER} RWX`;
+    expect(gauges.get(mismatch)).toBe(1);
+  });
+
+  it.each([
+    ['', false],
+    [', which an earlier kubelet process mounted', true],
+  ])(
+    'V4: a pod waits without an error while a CSI volume with another SELinux label is unmounted for a pod that has ended%s',
+    async (_what, isRestarted) => {
+      const fixture = make(['ReadWriteMany'], true);
+      const { manager, newManager, driver, clock, gauges, events, signal } = fixture;
+      await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }), signal);
+      const answer = Promise.withResolvers<void>();
+      driver.before = (call) => (call === 'unpublish vol-1' ? answer.promise : undefined);
+      const life = new AbortController();
+      const current = isRestarted ? newManager() : manager;
+      const running = current.start(life.signal);
+      await clock.settle();
+      const unmounting = current.waitForUnmount(labelledPod('u1', { level: 's0:c1' }), signal);
+      await clock.settle();
+      const mounting = current.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal);
+      await clock.advance(20_000);
+      const what = 'waits until the volume, mounted with another SELinux label, is unmounted for a pod that has ended';
+      expect(current.volumeWaits('u2')).toEqual([{ volume: 'data', what }]);
+      expect(driver.calls).toEqual(['stage', 'publish', 'unpublish'].map((call) => `${call} vol-1`));
+      answer.resolve();
+      await Promise.all([unmounting, mounting]);
+      expect(driver.calls.slice(2)).toEqual(['unpublish', 'unstage', 'stage', 'publish'].map((c) => `${c} vol-1`));
+      const flags = [...driver.stages, ...driver.publishes].map(({ capability: { access } }) =>
+        'mountFlags' in access ? access.mountFlags.at(-1) : '',
+      );
+      expect(flags).toEqual(['s0:c1', 's0:c2', 's0:c1', 's0:c2'].map((level) => `context="${labelOf(level)}"`));
+      const mismatch = `volume_manager_selinux_volume_context_mismatch_errors_total kubernetes.io/csi/${DRIVER} RWX`;
+      expect([gauges.get(mismatch), events, driver.faults]).toEqual([undefined, [], []]);
+      life.abort();
+      await running;
+    },
+  );
+
+  it('the error of a pod that waited too long for a CSI volume names the other SELinux label', async () => {
+    const { manager, driver, clock, signal } = make(['ReadWriteMany'], true);
+    await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }), signal);
+    driver.before = (call) => (call === 'unpublish vol-1' ? new Promise(() => {}) : undefined);
+    const unmounting = errorOf(manager.waitForUnmount(labelledPod('u1', { level: 's0:c1' }), signal));
+    await clock.settle();
+    const mounting = errorOf(manager.waitForAttachAndMount(labelledPod('u2', { level: 's0:c2' }), signal));
+    await clock.advance(123_000);
+    const what = 'context deadline exceeded: waits until the volume, mounted with another SELinux label';
+    expect([(await mounting).message, (await unmounting).message]).toEqual([
+      expect.stringContaining(what),
+      expect.stringContaining('NodeUnpublishVolume of driver'),
+    ]);
+  });
+
+  it('a CSI volume whose driver has no seLinuxMount is mounted although the containers that mount it have different SELinux labels', async () => {
+    const fixture = make(['ReadWriteOncePod'], false, false);
+    const { manager, gauges, signal } = fixture;
+    await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }, { level: 's0:c2' }), signal);
+    expect(flagsOf(fixture)).toEqual([['noatime'], ['noatime']]);
+    expect(gauges.get('volume_manager_selinux_pod_context_mismatch_errors_total RWOP')).toBeUndefined();
   });
 
   it('V4: a CSI volume that an earlier kubelet process staged with another SELinux label is staged again before it is published', async () => {

@@ -10,7 +10,7 @@ import {
 } from '@node-agent/async';
 import type { CsiDriverClient, CsiDrivers } from '@node-agent/contracts';
 import type { GrpcTransport } from '@node-agent/grpc';
-import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
+import { LastingProblem, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { CsiNodeClient } from '../client/node-client.ts';
 import type { CsiDriverNodeInfo } from '../client/responses.ts';
 import { CsiError } from '../errors.ts';
@@ -191,20 +191,24 @@ export class CsiDriverRegistry implements CsiDrivers, Disposable {
     if (seconds === undefined) return;
     const stop = new AbortController();
     this.#updates.set(name, { seconds, stop });
-    const { clock } = this.#components;
+    const { clock, logger } = this.#components;
+    const problem = new LastingProblem(logger.child({ driver: name }), {
+      ...{ failed: 'Failed to update the volume limit of a CSI driver', level: 'error' },
+      over: 'Updated the volume limit of a CSI driver again',
+    });
     running.add(async (ending) => {
       using link = linkAbort(ending, stop.signal);
-      const round = (signal: AbortSignal): Promise<void> => this.#tryRefresh(name, signal);
+      const round = (signal: AbortSignal): Promise<void> => this.#tryRefresh(name, problem, signal);
       await every(clock, seconds * 1000, round, link.signal, { immediate: false });
     });
   }
 
-  async #tryRefresh(name: string, signal: AbortSignal): Promise<void> {
+  async #tryRefresh(name: string, problem: LastingProblem, signal: AbortSignal): Promise<void> {
     try {
       await this.refresh(name, signal);
+      problem.over();
     } catch (err) {
-      if (signal.aborted) return;
-      this.#components.logger.error({ err, driver: name }, 'Failed to update the volume limit of a CSI driver');
+      if (!signal.aborted) problem.failed(err);
     }
   }
 }

@@ -47,6 +47,9 @@ export interface CsiBlockComponents {
   readonly mapper: BlockMapper;
 }
 
+/** Operation in the error message of a missing secret (`publishVolumeForBlock`). */
+const PUBLISH_STEP = `${CSI_PLUGIN}: blockMapper.publishVolumeForBlock`;
+
 /** Plugin for persistent CSI volumes with `volumeMode: Block` (`pkg/volume/csi/csi_block.go`). */
 export class CsiBlockPlugin implements VolumePlugin {
   readonly name: string = CSI_PLUGIN;
@@ -98,7 +101,7 @@ export class CsiBlockPlugin implements VolumePlugin {
     const can = await calls.make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
     const targetPath = this.#publishPath(uid, directoryName);
     const request: CsiPublishRequest = {
-      ...(await publishRequest(inputs, { pod, source, csiDriver, can }, signal)),
+      ...(await publishRequest(inputs, { pod, source, csiDriver, can }, signal, PUBLISH_STEP)),
       ...{ targetPath, stagingTargetPath: this.#components.paths.nodeDir('staging', directoryName) },
       capability: { access: { type: 'block' }, accessMode: csiAccessMode(source, can.singleNodeMultiWriter) },
     };

@@ -13,6 +13,7 @@ import type { CsiCalls } from './csi-calls.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { attachmentName, CSI_PLUGIN, csiIdentity, csiUniqueName } from './csi-names.ts';
 import { csiAccessMode, csiSource } from './csi-source.ts';
+import { codeOf } from './driver-codes.ts';
 import { unpublishBlock } from './unpublish-block.ts';
 import { readVolumeData, type VolumeData, writeVolumeData } from './volume-data.ts';
 
@@ -52,7 +53,9 @@ export class CsiBlockStaging implements NodeVolumePlugin {
     const publishContext = await inputs.publishContext(source, csiDriver, signal);
     const driver = calls.driver(source.driver, `${step} to get CSI client`);
     const can = await calls.make(uniqueName, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
-    const secrets = can.stageUnstage ? await inputs.secrets(source.stageSecret, 'NodeStageSecretRef', signal) : {};
+    const secrets = can.stageUnstage
+      ? await inputs.secrets(source.stageSecret, 'NodeStageSecretRef', signal, `${CSI_PLUGIN}:`)
+      : {};
     const dataDir = paths.nodeDir(name, 'data');
     const data: VolumeData = {
       ...{ specVolID: name, volumeHandle: source.handle, driverName: source.driver, nodeName: this.#nodeName },
@@ -142,8 +145,11 @@ export class CsiBlockStaging implements NodeVolumePlugin {
 
   /**
    * Unpublishes the volume from pods whose links are lost. The pod's link shows the next kubelet process that the pod has
-   * the volume. A power failure may lose the link and keep the published file. Upstream cannot unstage the volume then,
-   * because the directory with the file is not empty.
+   * the volume. A power failure may lose the link and keep the published file. Upstream does not find the volume then,
+   * because it reads only the pods' directories.
+   *
+   * A driver that does not know the volume any more (`NOT_FOUND`) has nothing to unpublish: its file is removed here. A
+   * file that is still a mount point cannot be removed, so the volume then stays staged.
    */
   async #unpublishLeft(
     driver: CsiDriverClient,
@@ -154,7 +160,10 @@ export class CsiBlockStaging implements NodeVolumePlugin {
     const { fs, paths } = this.#components;
     for (const { name: podUid } of await readDirectory(fs, paths.nodeDir('publish', name))) {
       // The pods that wait for this call are those that wait for the volume to be unstaged.
-      await unpublishBlock(this.#components, driver, { podUid, name, handle, key: uniqueName }, signal);
+      const published = { podUid, name, handle, key: uniqueName };
+      await unpublishBlock(this.#components, driver, published, signal).catch((error: unknown) => {
+        if (!VolumeError.is(error) || codeOf(error) !== 'NOT_FOUND') throw error;
+      });
       await removeIfThere(fs, paths.nodeDir('publish', name, podUid));
     }
   }

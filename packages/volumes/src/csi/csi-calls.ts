@@ -34,14 +34,15 @@ export class CsiCalls {
   }
 
   /**
-   * Returns the client of a driver. @param step operation, for the error message. @throws VolumeError `DriverNotFound`,
-   * which leaves the volume unchanged, because the driver may be restarting
+   * Returns the client of a driver. @param step operation, for the error message; omitted where upstream names none.
+   * @throws VolumeError `DriverNotFound`, which leaves the volume unchanged, because the driver may be restarting
    */
-  driver(name: string, step: string): CsiDriverClient {
+  driver(name: string, step?: string): CsiDriverClient {
     const client = this.#components.drivers.driver(name);
     if (client !== undefined) return client;
     const why = `driver name ${name} not found in the list of registered CSI drivers`;
-    throw new VolumeError('DriverNotFound', `${CSI_PLUGIN}: ${step}: ${why}`, undefined, { effect: 'unchanged' });
+    const message = step === undefined ? why : `${CSI_PLUGIN}: ${step}: ${why}`;
+    throw new VolumeError('DriverNotFound', message, undefined, { effect: 'unchanged' });
   }
 
   /**

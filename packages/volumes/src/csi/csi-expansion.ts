@@ -1,9 +1,9 @@
 import type { CsiAccessType } from '@node-agent/contracts';
-import { errorText } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
 import type { CsiCalls } from './csi-calls.ts';
 import type { CsiInputs } from './csi-inputs.ts';
 import { type CsiSource, csiAccessMode } from './csi-source.ts';
+import { codeOf, isInfeasibleCode } from './driver-codes.ts';
 
 /** Paths and name of a volume to expand. */
 export interface ExpandedPlaces {
@@ -25,13 +25,18 @@ export async function expandCsiVolume(
   requiredBytes: bigint,
   signal: AbortSignal,
 ): Promise<void> {
-  const driver = calls.driver(source.driver, 'Expander.NodeExpand failed');
-  const can = await calls.make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal);
+  const driver = calls.driver(source.driver);
+  const can = await calls
+    .make(key, driver, 'NodeGetCapabilities', () => driver.capabilities(signal), signal)
+    .catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw reworded(error, 'Expander.NodeExpand failed to check if node supports expansion :');
+    });
   if (!can.expandVolume) {
     const why = `NodeExpand is not supported by the CSI driver ${source.driver}`;
     throw new VolumeError('ExpandUnsupported', why, undefined, { effect: 'none' });
   }
-  const secrets = await inputs.secrets(source.expandSecret, 'NodeExpandSecretRef', signal);
+  const secrets = await expandSecrets(inputs, source, signal);
   const access: CsiAccessType = isBlock
     ? { type: 'block' }
     : { type: 'mount', fsType: source.fsType, mountFlags: source.mountOptions };
@@ -44,9 +49,29 @@ export async function expandCsiVolume(
   const call = (): Promise<bigint> => driver.expandVolume(request, signal);
   await calls.make(key, driver, 'NodeExpandVolume', call, signal).catch((error: unknown) => {
     signal.throwIfAborted();
-    const { code, effect, cause } = VolumeError.from(error);
-    throw new VolumeError(code, `Expander.NodeExpand failed to expand the volume : ${errorText(error)}`, cause, {
-      effect,
-    });
+    const isInfeasible = isInfeasibleCode(codeOf(VolumeError.from(error)));
+    throw reworded(error, `Expander.NodeExpand failed to expand the volume${isInfeasible ? '' : ' :'}`);
   });
+}
+
+/**
+ * Reads the secret for the expansion. A failure is final, as in upstream, so that the PVC shows the reason: the volume
+ * stays as it is until a user corrects the secret. @throws VolumeError
+ */
+async function expandSecrets(
+  inputs: CsiInputs,
+  { expandSecret }: CsiSource,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  const step = 'expander.NodeExpand';
+  return await inputs.secrets(expandSecret, 'NodeExpandSecretRef', signal, step).catch((error: unknown) => {
+    signal.throwIfAborted();
+    const { code, message, cause } = VolumeError.from(error);
+    throw new VolumeError(code, message, cause, { effect: 'none' });
+  });
+}
+
+function reworded(error: unknown, step: string): VolumeError {
+  const { code, message, effect, cause } = VolumeError.from(error);
+  return new VolumeError(code, `${step} ${message}`, cause, { effect });
 }

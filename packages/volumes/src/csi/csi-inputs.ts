@@ -73,12 +73,19 @@ export class CsiInputs {
 
   /**
    * Reads the secret that a volume refers to, with its values as text. @param field name of the reference, for the
-   * error message. @throws VolumeError `MissingObject`, `InvalidSource`
+   * error message. @param step operation, for the error message of operations in which upstream names it. @throws
+   * VolumeError `MissingObject`, `InvalidSource`
    */
-  async secrets(reference: CsiSecretReference | undefined, field: string, signal: AbortSignal): Promise<Texts> {
+  async secrets(
+    reference: CsiSecretReference | undefined,
+    field: string,
+    signal: AbortSignal,
+    step?: string,
+  ): Promise<Texts> {
     if (reference === undefined) return {};
     const { namespace, name } = reference;
-    const what = `fetching ${field} ${namespace}/${name} failed`;
+    const shown = `${field} ${namespace}/${name}`;
+    const what = step === undefined ? `fetching ${shown} failed` : `${step} failed to get ${shown}`;
     const secret = await untouched(signal, what, async () => {
       const found = await this.#components.objects.getSecret(namespace, name, signal);
       if (found !== undefined) return found;

@@ -14,13 +14,14 @@ export interface PublishedVolume {
 }
 
 /**
- * Returns the part of a `NodePublishVolume` request that mounted and block volumes have in common. @throws VolumeError
- * whose effect is `unchanged`
+ * Returns the part of a `NodePublishVolume` request that mounted and block volumes have in common. @param step operation,
+ * for the error message of a missing secret. @throws VolumeError whose effect is `unchanged`
  */
 export async function publishRequest(
   inputs: CsiInputs,
   { pod, source, csiDriver }: PublishedVolume,
   signal: AbortSignal,
+  step?: string,
 ): Promise<
   Pick<CsiPublishRequest, 'volumeId' | 'publishContext' | 'readOnly' | 'secrets' | 'volumeContext' | 'isMigrated'>
 > {
@@ -29,7 +30,7 @@ export async function publishRequest(
     volumeId: source.handle,
     publishContext: isPersistent ? await inputs.publishContext(source, csiDriver, signal) : {},
     readOnly: source.readOnly,
-    secrets: await inputs.secrets(source.publishSecret, 'NodePublishSecretRef', signal),
+    secrets: await inputs.secrets(source.publishSecret, 'NodePublishSecretRef', signal, step),
     ...(source.isMigrated && { isMigrated: true }),
     volumeContext: { ...source.attributes, ...(csiDriver?.spec.podInfoOnMount && podInfo(pod, source)) },
   };

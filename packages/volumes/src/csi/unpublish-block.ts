@@ -30,6 +30,6 @@ export async function unpublishBlock(
   await calls.make(key, driver, 'NodeUnpublishVolume', call, signal).catch((error: unknown) => {
     signal.throwIfAborted();
     const why = `${CSI_PLUGIN}: blockMapper.unpublishVolumeForBlock failed: ${errorText(error)}`;
-    throw new VolumeError('DriverFailed', why, error);
+    throw new VolumeError('DriverFailed', why, VolumeError.from(error).cause);
   });
 }

@@ -2,6 +2,7 @@ import { type Clock, KeyedMutex } from '@node-agent/async';
 import { type Pod, parseQuantity, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, errorText, eventReasons, type Logger } from '@node-agent/telemetry';
 import type { ClaimData, ClaimSource, PersistentVolumeData } from '../claims/claim-source.ts';
+import { codeOf, isInfeasibleCode } from '../csi/driver-codes.ts';
 import { VolumeError } from '../errors.ts';
 import type { ResolvedVolume } from '../manager/resolved-volume.ts';
 import { csiForm } from '../migration/translation.ts';
@@ -106,13 +107,8 @@ export class VolumeExpander {
       state.hasFailed ||= failure.effect === 'none';
       state.isInUse = code === 'FAILED_PRECONDITION';
       if (isFollowed && failure.effect === 'none') {
-        const isInfeasible = INFEASIBLE.has(code) || endsOnFailure;
-        const patch = failedPatch(claim, failure.message, isInfeasible, this.#now());
-        if (patch !== undefined) {
-          await this.#patch(claim, patch, signal).catch((err: unknown) => {
-            this.#components.logger.warn({ err, volume: volume.directoryName }, 'Failed to report a failed expansion');
-          });
-        }
+        const isInfeasible = isInfeasibleCode(code) || endsOnFailure;
+        await this.#reportFailure(volume, claim, failure.message, isInfeasible, signal);
       }
       // The driver cannot expand the volume while it is in use. Pods may still use the volume with its old size.
       if (state.isInUse) return;
@@ -125,6 +121,34 @@ export class VolumeExpander {
     // The expansion is finished only when the PVC has the new size; until then, the driver is called again.
     if (updatesClaim) await this.#patch(claim, finishedPatch(claim, size), signal);
     state.size = size;
+  }
+
+  /**
+   * Writes a final failure to the PVC. The PVC is read again if it has changed during the driver's call. Upstream writes
+   * without comparing the resource version. @throws the signal's reason
+   */
+  async #reportFailure(
+    volume: ResolvedVolume,
+    claim: ClaimData,
+    why: string,
+    isInfeasible: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const write = async (known: ClaimData): Promise<void> => {
+      const patch = failedPatch(known, why, isInfeasible, this.#now());
+      if (patch !== undefined) await this.#patch(known, patch, signal);
+    };
+    try {
+      await write(claim).catch(async (error: unknown) => {
+        signal.throwIfAborted();
+        const found = await this.#read(volume, signal);
+        if (found === undefined) throw error;
+        await write(found.claim);
+      });
+    } catch (err) {
+      signal.throwIfAborted();
+      this.#components.logger.warn({ err, volume: volume.directoryName }, 'Failed to report a failed expansion');
+    }
   }
 
   #next({ readOnly = false, ...volume }: ResolvedVolume, { claim, persistent }: Found): ExpansionStep {
@@ -192,13 +216,4 @@ function nameOf({ node, directoryName }: ResolvedVolume): string {
 interface Found {
   readonly claim: ClaimData;
   readonly persistent: PersistentVolumeData;
-}
-
-/** gRPC codes with which a driver reports that the requested size is impossible (`isInfeasibleError`). */
-const INFEASIBLE: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'OUT_OF_RANGE', 'NOT_FOUND']);
-
-/** Returns the code of the driver's failure; '' if the driver was not called. */
-function codeOf({ cause }: VolumeError): string {
-  const isCoded = typeof cause === 'object' && cause !== null && 'code' in cause;
-  return isCoded && typeof cause.code === 'string' ? cause.code : '';
 }

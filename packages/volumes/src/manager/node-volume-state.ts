@@ -9,6 +9,7 @@ import type { VolumeState } from './volume-state.ts';
  * | yes             | -                    | absent, uncertain | yes      | stage it                                         |
  * | yes             | -                    | staged            | -        | nothing                                          |
  * | yes             | no                   | otherwise         | -        | unstage it, to stage it as the pod wants it      |
+ * | yes             | by a pod that ended  | otherwise         | -        | nothing: it is unmounted for that pod first      |
  * | no              | yes                  | -                 | -        | nothing: it is in use until the last pod is gone |
  * | no              | no                   | staged, uncertain | -        | unstage it                                       |
  * | no              | no                   | absent            | -        | forget it                                        |
@@ -21,6 +22,8 @@ import type { VolumeState } from './volume-state.ts';
 export interface NodeVolumeState {
   readonly wanted: boolean;
   readonly inPods: boolean;
+  /** Whether a pod that does not want the volume (any more) has it, or may have it. Default: false. */
+  readonly isLeaving?: boolean;
   /** `uncertain`: a failed operation or a former process may have staged the volume. */
   readonly presence: 'absent' | 'uncertain' | 'staged';
   /**
@@ -47,8 +50,9 @@ export function nextNodeVolumeStep(state: NodeVolumeState, nowMs: number): NodeV
   return backsOff && (step === 'stage' || step === 'unstage') ? 'wait' : step;
 }
 
-function dueStep({ wanted, inPods, presence, isOtherwise = false, attached }: NodeVolumeState): NodeVolumeStep {
+function dueStep({ wanted, inPods, isLeaving, presence, isOtherwise, attached }: NodeVolumeState): NodeVolumeStep {
   if (wanted && isOtherwise && !inPods) return 'unstage';
+  if (wanted && isOtherwise && isLeaving) return 'none';
   if (wanted && presence === 'staged') return 'none';
   if (wanted) return attached ? 'stage' : 'attach';
   if (inPods) return 'none';

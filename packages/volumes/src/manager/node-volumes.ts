@@ -126,8 +126,16 @@ export class NodeVolumes {
     return entry !== undefined && !entry.busy && entry.presence !== 'staged' && !this.#isAttached(entry);
   }
 
+  /** Returns whether the volume is staged as its pods want it. */
   isStaged(uniqueName: string): boolean {
-    return this.#entries.get(uniqueName)?.presence === 'staged';
+    const entry = this.#entries.get(uniqueName);
+    return entry?.presence === 'staged' && !isOtherwise(entry);
+  }
+
+  /** Returns whether the volume is, or may be, staged with another SELinux label for a pod that has ended. */
+  isStagedOtherwise(uniqueName: string): boolean {
+    const entry = this.#entries.get(uniqueName);
+    return entry !== undefined && isOtherwise(entry) && isLeaving(entry);
   }
 
   /** Returns why the volume is not staged, and the time of the next retry; `undefined` while staging is in progress. */
@@ -200,7 +208,11 @@ export class NodeVolumes {
     const nowMs = clock.monotonic();
     const { presence, busy } = entry;
     const { retryAtMs } = entry.backOff;
-    const use = { wanted: isWanted(entry), inPods: [...entry.users.values()].some(({ inPods }) => inPods) };
+    const use = {
+      wanted: isWanted(entry),
+      inPods: [...entry.users.values()].some(({ inPods }) => inPods),
+      isLeaving: isLeaving(entry),
+    };
     const attached = this.#isAttached(entry);
     const state = { ...use, presence, isOtherwise: isOtherwise(entry), attached, busy, retryAtMs };
     const step = nextNodeVolumeStep(state, nowMs);
@@ -264,6 +276,11 @@ function isOtherwise({ presence, stagedLabel, staged }: Entry): boolean {
 
 function labelOf({ volume }: StagedVolume): string {
   return volume.selinuxLabel ?? '';
+}
+
+/** Returns whether a pod that does not want the volume (any more) has it, or may have it. */
+function isLeaving({ users }: Entry): boolean {
+  return [...users.values()].some(({ inPods, wanted }) => inPods && !wanted);
 }
 
 function isWanted({ users }: Entry): boolean {

@@ -27,14 +27,16 @@ export class PodWaits {
   async inTime(
     signal: AbortSignal,
     outcomes: (linked: AbortSignal) => Promise<readonly VolumeOutcome[]>,
-    late: (unfinished: (volume: Pick<UnsettledVolume, 'unanswered'>) => VolumeError) => readonly VolumeOutcome[],
+    late: (
+      unfinished: (volume: Pick<UnsettledVolume, 'isOtherwise' | 'unanswered'>) => VolumeError,
+    ) => readonly VolumeOutcome[],
   ): Promise<readonly VolumeOutcome[]> {
     try {
       return await withTimeout(this.#clock, WAIT_MS, outcomes, signal);
     } catch (cause) {
       signal.throwIfAborted();
       const nowMs = this.#clock.monotonic();
-      return late(({ unanswered }) => new VolumeError('TimedOut', timedOut(unanswered, nowMs), cause));
+      return late((volume) => new VolumeError('TimedOut', timedOut(volume, nowMs), cause));
     }
   }
 

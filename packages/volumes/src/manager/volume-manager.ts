@@ -237,10 +237,11 @@ export class VolumeManager {
   volumeWaits(podUid: string): readonly VolumeWait[] {
     const { clock } = this.#components;
     const nowMs = clock.monotonic();
-    return this.#operations.unsettled(podUid).flatMap(({ name: volume, isUnattached, unanswered }) => {
-      const what = waitText({ isUnattached, unanswered }, nowMs);
+    return this.#operations.unsettled(podUid).flatMap((unsettled) => {
+      const { name: volume, isUnattached, isOtherwise, unanswered } = unsettled;
+      const what = waitText(unsettled, nowMs);
       if (what === undefined) return [];
-      if (isUnattached || unanswered === undefined) return [{ volume, what }];
+      if (isUnattached || isOtherwise || unanswered === undefined) return [{ volume, what }];
       return [{ volume, what, sinceMs: clock.now() - (nowMs - unanswered.sinceMs) }];
     });
   }
@@ -278,7 +279,7 @@ export class VolumeManager {
 
   /**
    * Returns the usage of the pod's ready volumes, except host paths. The volumes are measured now; a volume that cannot
-   * be measured is left out and logged.
+   * be measured is left out, and the reason is logged when it changes.
    */
   volumeUsage(pod: Pod, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
     return this.#usages.of(pod, signal);
@@ -354,7 +355,10 @@ export class VolumeManager {
       (unfinished) => this.#operations.outcomes(uid, unfinished),
     );
     const failed = outcomes.filter(({ failure }) => failure !== undefined);
-    if (failed.length === 0) return;
+    if (failed.length === 0) {
+      this.#usages.forget(uid);
+      return;
+    }
     const reasons = failed.map(({ name, failure }) => `${name}: ${failure?.message}`).join('; ');
     const message = `mounted volumes of pod ${uid}: ${reasons}`;
     throw new VolumeError('StillMounted', message, failed[0]?.failure, { retryAtMs: earliestRetry(failed) });

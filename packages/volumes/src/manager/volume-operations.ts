@@ -1,7 +1,7 @@
 import type { Clock } from '@node-agent/async';
 import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
-import type { VolumeError, VolumeErrorCode } from '../errors.ts';
+import { VolumeError, type VolumeErrorCode } from '../errors.ts';
 import { BackOff } from './back-off.ts';
 import { isFresh } from './freshness.ts';
 import { nodeVolumeUse } from './node-volume-state.ts';
@@ -166,7 +166,10 @@ export class VolumeOperations {
   retryNow(code: VolumeErrorCode): void {
     this.#nodes.retryNow(code);
     for (const entry of this.#components.entries.all()) {
-      if (entry.backOff.failure?.code !== code) continue;
+      const { failure } = entry.backOff;
+      // The failure of an expansion wraps the failure of the driver.
+      const cause = failure?.code === 'ExpandFailed' ? failure.cause : failure;
+      if (!VolumeError.is(cause) || cause.code !== code) continue;
       entry.backOff.forgive();
       this.#step(entry);
     }

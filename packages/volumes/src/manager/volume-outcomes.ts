@@ -19,6 +19,8 @@ export interface UnsettledVolume {
   readonly name: string;
   /** Whether the volume waits for a controller to attach it. */
   readonly isUnattached: boolean;
+  /** Whether a pod that has ended still has the volume with another SELinux label. Default: false. */
+  readonly isOtherwise?: boolean;
   /** Call to which a driver has not responded; `undefined` if there is none. */
   readonly unanswered: UnansweredCall | undefined;
 }
@@ -26,7 +28,7 @@ export interface UnsettledVolume {
 /** Dependencies of {@link VolumeOutcomes}. */
 export interface VolumeOutcomesComponents {
   readonly entries: Pick<VolumeEntries, 'of'>;
-  readonly nodes: Pick<NodeVolumes, 'awaitsAttachment' | 'stageFailure'>;
+  readonly nodes: Pick<NodeVolumes, 'awaitsAttachment' | 'isStagedOtherwise' | 'stageFailure'>;
 }
 
 /** Determines which volumes are in their desired state, and waits for the others. */
@@ -58,9 +60,11 @@ export class VolumeOutcomes {
     return [...entries.of(podUid)].flatMap((entry) => {
       if (this.isSettled(entry)) return [];
       const { node } = entry.actions;
-      const isUnattached = entry.waitsForNode && node !== undefined && nodes.awaitsAttachment(node.volume.uniqueName);
+      const waitsFor = entry.waitsForNode ? node?.volume.uniqueName : undefined;
+      const isUnattached = waitsFor !== undefined && nodes.awaitsAttachment(waitsFor);
+      const isOtherwise = waitsFor !== undefined && nodes.isStagedOtherwise(waitsFor);
       const unanswered = entry.actions.unanswered();
-      return namesOf(entry).map((name) => ({ name, isUnattached, unanswered }));
+      return namesOf(entry).map((name) => ({ name, isUnattached, isOtherwise, unanswered }));
     });
   }
 

@@ -2,6 +2,7 @@ import { abortable, type Clock, Semaphore } from '@node-agent/async';
 import type { TreeUsage } from '@node-agent/host';
 import { type Pod, parseQuantity, podReference, type Volume } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
+import { MeasurementProblems } from './measurement-problems.ts';
 import type { MountedVolume, VolumeMeasurement } from './plugin.ts';
 import type { PluginSet } from './plugin-set.ts';
 import type { ReadyVolume } from './volume-entry.ts';
@@ -53,19 +54,29 @@ export class VolumeUsages {
   readonly #components: VolumeUsagesComponents;
   readonly #places = new Semaphore(AT_ONCE);
   readonly #underWay = new Map<string, Promise<VolumeMeasurement | undefined>>();
+  readonly #problems: MeasurementProblems;
 
   constructor(components: VolumeUsagesComponents) {
     this.#components = components;
+    this.#problems = new MeasurementProblems(components.logger);
+  }
+
+  /** Drops the state of a pod whose volumes have been removed. */
+  forget(podUid: string): void {
+    this.#problems.forget(podUid);
   }
 
   /**
-   * Returns the usage of all ready volumes of a pod that can be measured. A volume whose measurement fails is left out
-   * and logged.
+   * Returns the usage of all ready volumes of a pod that can be measured. A volume whose measurement fails is left out;
+   * {@link MeasurementProblems} logs the failure.
    */
   async of(pod: Pod, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
     const volumes = pod.spec.volumes ?? [];
-    const ready = this.#components.allMounted(pod.metadata.uid);
+    const { uid } = pod.metadata;
+    const ready = this.#components.allMounted(uid);
     const usages = await Promise.all(volumes.map((volume) => this.#usage(pod, volume, ready.get(volume.name), signal)));
+    // The volumes may have been removed during the measurement, which then may have failed.
+    if (ready.size > 0 && this.#components.allMounted(uid).size === 0) this.forget(uid);
     return usages.filter((usage) => usage !== undefined);
   }
 
@@ -75,7 +86,7 @@ export class VolumeUsages {
     place: ReadyVolume | undefined,
     signal: AbortSignal,
   ): Promise<VolumeUsage | undefined> {
-    const { plugins, clock, logger } = this.#components;
+    const { plugins, clock } = this.#components;
     const { uid } = pod.metadata;
     const plugin = place && plugins.of(place.resolved);
     if (plugin?.usage === undefined || place === undefined) return undefined;
@@ -83,6 +94,7 @@ export class VolumeUsages {
       const measure = async (): Promise<VolumeMeasurement | undefined> =>
         await plugin.usage?.(place, place.resolved, pod);
       const usage = await abortable(this.#measured(place, measure, plugin.measuresElsewhere ?? false), signal);
+      this.#problems.measured(uid, volume.name);
       if (usage === undefined) return undefined;
       const { bytes: usedBytes, inodes: inodesUsed, complete, fileSystem, condition } = usage;
       if (condition?.abnormal) this.#tellAbnormal(pod, volume.name, condition.message);
@@ -97,7 +109,7 @@ export class VolumeUsages {
       };
     } catch (err) {
       signal.throwIfAborted();
-      logger.warn({ err, podUid: uid, volume: volume.name }, 'Failed to measure a volume');
+      this.#problems.failed(uid, volume.name, err);
       return undefined;
     }
   }

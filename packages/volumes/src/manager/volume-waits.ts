@@ -20,15 +20,21 @@ function callText({ what, sinceMs }: UnansweredCall, nowMs: number): string {
 
 /** Describes for what a volume waits; `undefined` if that is not known. */
 export function waitText(
-  { isUnattached, unanswered }: Pick<UnsettledVolume, 'isUnattached' | 'unanswered'>,
+  { isUnattached, isOtherwise = false, unanswered }: Omit<UnsettledVolume, 'name'>,
   nowMs: number,
 ): string | undefined {
   if (isUnattached) return 'waits until a controller has attached it to this node';
+  if (isOtherwise)
+    return 'waits until the volume, mounted with another SELinux label, is unmounted for a pod that has ended';
   return unanswered && callText(unanswered, nowMs);
 }
 
 /** Returns the error message for a volume whose operation did not finish in time. */
-export function timedOut(unanswered: UnansweredCall | undefined, nowMs: number): string {
+export function timedOut(
+  { isOtherwise = false, unanswered }: Pick<UnsettledVolume, 'isOtherwise' | 'unanswered'>,
+  nowMs: number,
+): string {
   const deadline = 'context deadline exceeded';
-  return unanswered === undefined ? deadline : `${deadline}: ${callText(unanswered, nowMs)}`;
+  const what = waitText({ isUnattached: false, isOtherwise, unanswered }, nowMs);
+  return what === undefined ? deadline : `${deadline}: ${what}`;
 }

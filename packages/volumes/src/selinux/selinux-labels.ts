@@ -4,6 +4,7 @@ import { VolumeError } from '../errors.ts';
 import type { VolumePlugin } from '../manager/plugin.ts';
 import type { ResolvedVolume } from '../manager/resolved-volume.ts';
 import type { VolumeEntries } from '../manager/volume-entries.ts';
+import type { VolumeEntry } from '../manager/volume-entry.ts';
 import { accessModeOf, isMountable, mountsWithLabel, volumeLabels } from './label-rule.ts';
 import type { SelinuxConflict, SelinuxMetrics } from './selinux-metrics.ts';
 
@@ -60,28 +61,45 @@ export class SelinuxLabels {
     }
     const isRecursive = pod.spec.securityContext?.seLinuxChangePolicy === 'Recursive';
     const wanted = isRecursive ? '' : label;
-    this.#compare(pod, volume, plugin, wanted, mounts);
+    const users = this.#usersOf(pod, volume);
+    // A pod that wants the volume already was compared and counted then, as in upstream (`AddPodToVolume`).
+    const isNew = users.every(({ podUid }) => podUid !== pod.metadata.uid);
+    if (isNew) this.#compare(users, volume, plugin, wanted, mounts);
     if (wanted === '') return volume;
-    this.#components.metrics.admitted(nameOf(plugin, volume), accessModeOf(volume));
+    if (users.length === 0) this.#components.metrics.admitted(nameOf(plugin, volume), accessModeOf(volume));
     const found = { ...volume, wantedSelinuxLabel: wanted };
     if (!mounts) return found;
     return { ...found, selinuxLabel: wanted, ...(volume.node && { node: { ...volume.node, selinuxLabel: wanted } }) };
   }
 
+  /**
+   * Returns the pods' volumes that are this volume and that are wanted. A volume of a pod that has ended does not count:
+   * the volume is unmounted for that pod before it is mounted with another label.
+   */
+  #usersOf({ metadata: { uid } }: Pod, { node, directoryName }: ResolvedVolume): readonly VolumeEntry[] {
+    const { entries } = this.#components;
+    return entries.all().filter(({ actions, podUid, directoryName: name, wanted, request }) => {
+      if (!wanted || request === undefined) return false;
+      if (node !== undefined) return actions.node?.volume.uniqueName === node.uniqueName;
+      return podUid === uid && name === directoryName;
+    });
+  }
+
   /** Reports a conflict if another pod uses the same volume with a different label. */
-  #compare(pod: Pod, volume: ResolvedVolume, plugin: VolumePlugin, label: string, mounts: boolean): void {
-    const { uniqueName } = volume.node ?? {};
-    if (uniqueName === undefined) return;
-    for (const { actions, podUid, request } of this.#components.entries.all()) {
-      if (actions.node?.volume.uniqueName !== uniqueName || podUid === pod.metadata.uid) continue;
-      const other = request?.volume.wantedSelinuxLabel ?? '';
-      if (request === undefined || other === label) continue;
-      this.#conflict('volume_context_mismatch', mounts, volume, plugin);
-      if (!mounts) return;
-      const labels = `${JSON.stringify(other)} and ${JSON.stringify(label)}`;
-      const why = `conflicting SELinux labels of volume ${volume.directoryName}: ${labels}`;
-      throw new VolumeError('InUse', why, undefined, { effect: 'unchanged' });
-    }
+  #compare(
+    users: readonly VolumeEntry[],
+    volume: ResolvedVolume,
+    plugin: VolumePlugin,
+    label: string,
+    mounts: boolean,
+  ): void {
+    const other = users.map(({ request }) => request?.volume.wantedSelinuxLabel ?? '').find((one) => one !== label);
+    if (other === undefined) return;
+    this.#conflict('volume_context_mismatch', mounts, volume, plugin);
+    if (!mounts) return;
+    const labels = `${JSON.stringify(other)} and ${JSON.stringify(label)}`;
+    const why = `conflicting SELinux labels of volume ${volume.directoryName}: ${labels}`;
+    throw new VolumeError('InUse', why, undefined, { effect: 'unchanged' });
   }
 
   #conflict(kind: SelinuxConflict, isError: boolean, volume: ResolvedVolume, plugin: VolumePlugin): void {
