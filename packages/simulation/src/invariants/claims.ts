@@ -40,10 +40,12 @@ export const claimsAreHeld: Invariant = invariant(
     if (call === 'unprepare') {
       return judged(users[0] && `${claim} is unprepared while ${subject(users[0])} is running with it`);
     }
-    // If another pod shares the claim, a restarted kubelet prepares the claim again, as upstream's kubelet does.
-    const isShared = (life: Life): boolean =>
-      facts.pods.planOf(life.podUid)?.claim === 'shared' && life.startedAtMs < facts.kubeletStartedAtMs;
-    const known = users.find((life) => life.startedAtMs >= claims.answeredAtMs(claim) && !isShared(life));
+    // A restarted kubelet prepares a shared claim again for the next pod, as upstream's kubelet does. Until then, it
+    // starts containers in existing sandboxes with the devices in its checkpoint.
+    const preparedAtMs = claims.answeredAtMs(claim);
+    const mayRepeat = (life: Life): boolean =>
+      facts.pods.planOf(life.podUid)?.claim === 'shared' && preparedAtMs < facts.kubeletStartedAtMs;
+    const known = users.find((life) => life.startedAtMs >= preparedAtMs && !mayRepeat(life));
     return judged(known && `${claim} is prepared again while ${subject(known)} is running with it`);
   },
 );
