@@ -160,6 +160,12 @@ describe('C2: restart back-off of a crashing container', () => {
       { requests: { memory: '1Gi', cpu: '1' } },
       true,
     ],
+    [
+      'the same amounts in another notation',
+      { limits: { cpu: '1000m', memory: '1Ki' } },
+      { limits: { cpu: '1', memory: '1024' } },
+      true,
+    ],
     ['other requests', { requests: { cpu: '1' } }, { requests: { cpu: '2' } }, false],
     ['requests that become limits', { requests: { cpu: '1' } }, { limits: { cpu: '1' } }, false],
   ])(

@@ -1,5 +1,11 @@
 import { type Clock, checkNumbers } from '@node-agent/async';
-import type { Container, Pod, ResourceRequirements, RuntimeContainerStatus } from '@node-agent/pod-spec';
+import {
+  type Container,
+  type Pod,
+  parseQuantity,
+  type ResourceRequirements,
+  type RuntimeContainerStatus,
+} from '@node-agent/pod-spec';
 import { byPrecedence } from '../actions/current-status.ts';
 import { BACKOFF_RESET_MS, type BackOffLimits, delayFromRuns, nextDelay, ranLongEnough } from './backoff-delay.ts';
 
@@ -144,12 +150,14 @@ export class RestartBackOff {
 }
 
 /**
- * Returns the same text for equal requirements: an API server's defaults write an absent list as `{}`, in any order.
+ * Returns the same text for equal requirements: an API server's defaults write an absent list as `{}`, in any order,
+ * and `1000m` as `1`.
  */
 function resourcesText({ limits, requests, claims }: ResourceRequirements = {}): string {
   return JSON.stringify([sorted(limits), sorted(requests), claims ?? []]);
 }
 
 function sorted(list: Readonly<Record<string, string>> = {}): readonly (readonly [string, string])[] {
-  return Object.entries(list).sort(([a], [b]) => (a < b ? -1 : 1));
+  const amounts = Object.entries(list).map(([name, text]) => [name, `${parseQuantity(text).nanos}`] as const);
+  return amounts.sort(([a], [b]) => (a < b ? -1 : 1));
 }
