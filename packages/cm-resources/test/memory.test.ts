@@ -266,20 +266,37 @@ describe('stored memory states', () => {
 });
 
 test('N12: no memory is allocated twice, and all memory is free when all pods are gone', () => {
-  const sizes = fc.constantFrom('256Mi', '1Gi', '2Gi', '3Gi', '4Gi');
-  const pods = fc.array(fc.record({ main: sizes, init: fc.option(sizes), leaves: fc.boolean() }), { maxLength: 12 });
+  const sizes = fc.constantFrom('256Mi', '512Mi', '1Gi', '2Gi', '3Gi', '4Gi');
+  const inits = fc.array(fc.record({ size: sizes, isSidecar: fc.boolean() }), { maxLength: 3 });
+  const drawnPod = fc.record({
+    inits,
+    main: sizes,
+    starts: fc.boolean(),
+    restarts: fc.boolean(),
+    leaves: fc.boolean(),
+  });
   fc.assert(
-    fc.property(pods, fc.boolean(), (drawn, restarts) => {
+    fc.property(fc.array(drawnPod, { maxLength: 12 }), (drawn) => {
       let state = unused;
-      const running: string[] = [];
-      for (const [index, { main, init, leaves }] of drawn.entries()) {
-        const inits = init === null ? [] : [containerOf('init', '1', init)];
+      const running: Pod[] = [];
+      const tryAllocate = (pod: Pod): boolean => {
         try {
-          state = allocated(state, podOf(`p${index}`, [containerOf('main', '1', main)], inits));
-          running.push(`p${index}`);
+          state = allocated(state, pod);
+          return true;
         } catch {
           // The pod is rejected, because there is too little free memory.
+          return false;
         }
+      };
+      for (const [index, { inits, main, starts, restarts, leaves }] of drawn.entries()) {
+        const initContainers = inits.map(({ size, isSidecar }, at) =>
+          isSidecar ? sidecarOf(`init${at}`, '1', size) : containerOf(`init${at}`, '1', size),
+        );
+        const pod = podOf(`p${index}`, [containerOf('main', '1', main)], initContainers);
+        if (tryAllocate(pod)) running.push(pod);
+        // The memory of init containers is free when the pod's main container starts.
+        const finished = starts ? inits.flatMap(({ isSidecar }, at) => (isSidecar ? [] : [`init${at}`])) : [];
+        for (const name of finished) state = withoutMemory(state, pod.metadata.uid, name);
         for (const { tables } of state.nodes.values()) {
           for (const table of tables.values()) {
             expect(table.free).toBeGreaterThanOrEqual(0);
@@ -287,11 +304,13 @@ test('N12: no memory is allocated twice, and all memory is free when all pods ar
           }
         }
         const first = leaves ? running.shift() : undefined;
-        if (first !== undefined) state = withoutPodMemory(state, first);
-        if (restarts) expect(startingMemoryState(state, unused.nodes)).toBe(state);
+        if (first !== undefined) state = withoutPodMemory(state, first.metadata.uid);
+        expect(startingMemoryState(state, unused.nodes)).toBe(state);
+        // A restarted kubelet admits its pods again.
+        if (restarts) for (const pod of running) tryAllocate(pod);
       }
-      expect(running.reduce(withoutPodMemory, state)).toEqual(unused);
+      expect(running.reduce((left, { metadata }) => withoutPodMemory(left, metadata.uid), state)).toEqual(unused);
     }),
-    { numRuns: 300 },
+    { numRuns: 500 },
   );
 });

@@ -40,13 +40,14 @@ export function allocateMemory(
   if (request.size === 0) return withBlocks(state, uid, container.name, []);
   const nodes = nodesFor(state.nodes, request, affinity, reuse);
   const blocks = [...request].map(([resource, bytes]) => ({ nodes, resource, bytes }));
-  let machine = state.nodes;
+  let next = state;
   for (const block of blocks) {
-    const reused = Math.min(block.bytes, reuse.of(nodes, block.resource));
-    machine = takeMemory(machine, { ...block, bytes: block.bytes - reused });
+    const reusable = Math.min(block.bytes, reuse.of(nodes, block.resource));
+    const { left, reused } = withoutReused(next, pod, container, { ...block, bytes: reusable });
+    next = { ...left, nodes: takeMemory(left.nodes, { ...block, bytes: block.bytes - reused }) };
   }
   reuse.allocated(blocks, finishes);
-  return withoutReused(withBlocks({ ...state, nodes: machine }, uid, container.name, blocks), pod, container, blocks);
+  return withBlocks(next, uid, container.name, blocks);
 }
 
 /**
@@ -149,33 +150,35 @@ function nodesFor(
 
 /**
  * Subtracts memory that a container reuses from the blocks of the init containers before it, so that the blocks of a
- * pod add up to what the pod has (`updateInitContainersMemoryBlocks`).
+ * pod add up to what the pod has. Upstream subtracts the container's whole memory, even if none of it is reused
+ * (`updateInitContainersMemoryBlocks`): if a pod with a sidecar is admitted again after a restart, memory is lost, and
+ * the next kubelet rejects its own state file.
+ * @param block memory to reuse
+ * @returns the remaining state, and the number of bytes that the init containers had
  */
 function withoutReused(
   state: MemoryState,
   pod: Pod,
   container: Container,
-  blocks: readonly MemoryBlock[],
-): MemoryState {
+  block: MemoryBlock,
+): { readonly left: MemoryState; readonly reused: number } {
   let left = state;
+  let rest = block.bytes;
   const { uid } = pod.metadata;
-  for (const block of blocks) {
-    let rest = block.bytes;
-    for (const init of pod.spec.initContainers ?? []) {
-      if (init.name === container.name || rest === 0) break;
-      if (isRestartableInit(init)) continue;
-      const held = blocksOf(left, uid, init.name);
-      if (held === undefined) continue;
-      const reduced = held.map((one) => {
-        if (one.resource !== block.resource || !sameNodes(one.nodes, block.nodes)) return one;
-        const reused = Math.min(one.bytes, rest);
-        rest -= reused;
-        return { ...one, bytes: one.bytes - reused };
-      });
-      left = withBlocks(left, uid, init.name, reduced);
-    }
+  for (const init of pod.spec.initContainers ?? []) {
+    if (init.name === container.name || rest === 0) break;
+    if (isRestartableInit(init)) continue;
+    const held = blocksOf(left, uid, init.name);
+    if (held === undefined) continue;
+    const reduced = held.map((one) => {
+      if (one.resource !== block.resource || !sameNodes(one.nodes, block.nodes)) return one;
+      const bytes = Math.min(one.bytes, rest);
+      rest -= bytes;
+      return { ...one, bytes: one.bytes - bytes };
+    });
+    left = withBlocks(left, uid, init.name, reduced);
   }
-  return left;
+  return { left, reused: block.bytes - rest };
 }
 
 function isInit(pod: Pod, { name }: Container): boolean {
