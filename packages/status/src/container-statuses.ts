@@ -99,7 +99,7 @@ function containerStatus(
   if (group === 'init') {
     if (newest?.state === 'exited' && !initFailed(newest)) return status;
     if (newest === undefined && initMustHaveCompleted(context, container, failure)) {
-      if (status.state?.waiting == null) return status;
+      if (old?.state?.terminated != null && status.state?.terminated === old.state.terminated) return status;
       const message =
         'Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally';
       return { ...status, state: { terminated: { reason: 'Completed', message, exitCode: 0 } } };

@@ -128,6 +128,14 @@ describe('status of an init container after a main container was created', () =>
     });
   });
 
+  test('K1: after a main container was created, an init container that was last reported as running has completed, whatever the restart policy', () => {
+    for (const restartPolicy of ['Never', 'OnFailure', 'Always'] as const) {
+      const pod = withInit({ restartPolicy });
+      const { state } = shown(INIT, [main], { ...options, pod, old: ranBefore });
+      expect(state?.terminated).toMatchObject({ reason: 'Completed', exitCode: 0 });
+    }
+  });
+
   test('after a main container was created, an init container keeps its reported termination', () => {
     const state = { terminated: { exitCode: 0, containerID: 'x://i1' } };
     expect(shown(INIT, [main], { ...options, old: { containerID: 'x://i1', state } }).state).toEqual(state);
