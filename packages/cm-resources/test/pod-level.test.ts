@@ -97,6 +97,21 @@ describe('pod-level resources with topology manager scope pod', () => {
     expect(node.cpus('b', 'shared')).toBe('2,3,6,7');
   });
 
+  test.each(['restricted', 'best-effort'] as const)(
+    'N12: a pod that was admitted with the scope container keeps its CPUs and memory after a restart with the scope pod and the policy %s',
+    async (topologyManagerPolicy) => {
+      const node = new TestNode({ ...options, topologyManagerPolicy });
+      node.restarted({ topologyManagerPolicy, topologyManagerScope: 'container' });
+      const pod = podLevelPod('a', '4', [containerOf('own', '2', '256Mi'), shared]);
+      await node.admit(pod);
+      const files = [await node.file('cpu_manager_state'), await node.file('memory_manager_state')];
+      node.restarted();
+      expect(await node.admit(pod)).toEqual({ admit: true });
+      expect([await node.file('cpu_manager_state'), await node.file('memory_manager_state')]).toEqual(files);
+      await node.restarted().load();
+    },
+  );
+
   test('a pod that is rejected after pod-level CPUs were allocated frees these CPUs', async () => {
     const node = new TestNode({ ...options, topologyManagerPolicy: 'best-effort' });
     const verdict = await node.admit(podLevelPod('a', '4', [shared], [], '99Gi'));

@@ -26,7 +26,8 @@ export {
   judged,
   type Watch,
 } from './invariants/invariant.ts';
-export { misplaced, overbooked, sharedCpu } from './invariants/numa.ts';
+export { lostCpu, misplaced, overbooked, sharedCpu } from './invariants/numa.ts';
+export { memoryFault, misdivided } from './invariants/pod-numa.ts';
 export { conflicting } from './invariants/volumes.ts';
 export type { HookHttp } from './node/hook-port.ts';
 export type { PortCall, PortKind } from './node/lease.ts';

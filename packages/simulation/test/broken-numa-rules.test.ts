@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   type Decorations,
+  lostCpu,
   misplaced,
   type NumaPlan,
   type NumaPolicies,
@@ -154,6 +155,16 @@ test('N12: sharedCpu reports a CPU that two pods have, and not a CPU that two co
       ]),
     ),
   ).toBeUndefined();
+});
+
+test('N12: lostCpu reports a CPU that no pod has and that is not shared, unless the CPU is strictly reserved', () => {
+  const held = new Map([['u1', new Map([['c', [1, 5]]])]]);
+  const strict = { 'strict-cpu-reservation': 'true' };
+  expect(lostCpu(held, [0, 2, 3, 4, 6, 7], machine, {})).toBeUndefined();
+  expect(lostCpu(held, [0, 2, 3, 4, 6], machine, {})).toBe('no pod has CPU 7, and it is not shared');
+  expect(lostCpu(held, [2, 3, 4, 6, 7], machine, {})).toBe('no pod has CPU 0, and it is not shared');
+  expect(lostCpu(held, [2, 3, 4, 6, 7], machine, strict)).toBeUndefined();
+  expect(lostCpu(new Map(), [], machine, {})).toBeUndefined();
 });
 
 test('N12: overbooked reports a group of NUMA nodes from which more memory is allocated than the group has', () => {

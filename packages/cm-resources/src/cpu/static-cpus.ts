@@ -68,15 +68,15 @@ export class StaticCpus {
 
   /**
    * Allocates exclusive CPUs to a pod with pod-level resources and divides them among its containers (`AllocatePod`).
-   * Does nothing if the pod already has CPUs. Upstream would allocate the CPUs of such a pod again when the kubelet is
-   * restarted.
+   * Does nothing if the pod or one of its containers already has CPUs. Upstream would allocate the CPUs of such a pod
+   * again when the kubelet is restarted.
    * @param affinity NUMA nodes from which CPUs are taken first; `undefined` means any
    * @throws ContainerResourcesError `Refused`
    */
   allocatePod(state: CpuState, pod: Pod, affinity: TopologyHint['nodes']): CpuState {
     const { uid } = pod.metadata;
     const count = this.requestOfPod(pod);
-    if (count === 0 || state.pods?.has(uid)) return state;
+    if (count === 0 || state.assignments.has(uid)) return state;
     const requests = (container: Container): number => this.requestOf(pod, container);
     checkCpuPool(pod, count, requests);
     this.#expectWholeCores(state.shared, count);
@@ -125,6 +125,8 @@ export class StaticCpus {
       if (ofPod.size !== count) return new Map([['cpu', []]]);
       return this.#hints({ available: ofPod, reusable: CpuSet.empty }, count);
     }
+    // The pod was admitted with another scope. Its containers keep what they have, so nothing is allocated.
+    if (isPodLevel(pod, this.#podLevel) && state.assignments.has(pod.metadata.uid)) return new Map();
     if (isPodLevel(pod, this.#podLevel) && !hasCpuPool(pod, count, (one) => this.requestOf(pod, one))) {
       return new Map([['cpu', []]]);
     }

@@ -52,13 +52,13 @@ export function allocateMemory(
 
 /**
  * Allocates the memory of a pod with pod-level resources and divides it among the containers (`AllocatePod`). Does
- * nothing if the pod already has memory. Upstream would allocate the memory of such a pod again when the kubelet is
- * restarted.
+ * nothing if the pod or one of its containers already has an allocation. Upstream would allocate the memory of such a pod
+ * again when the kubelet is restarted.
  * @throws ContainerResourcesError `Refused`
  */
 export function allocatePodMemory(state: MemoryState, pod: Pod, affinity: TopologyHint): MemoryState {
   const { uid } = pod.metadata;
-  if (!getsMemory(pod, true) || state.pods?.has(uid)) return state;
+  if (!getsMemory(pod, true) || state.assignments.has(uid)) return state;
   const request = requestedMemoryOfPod(pod, true);
   checkMemoryPool(pod, request);
   const nodes = nodesFor(state.nodes, request, affinity, new MemoryReuse());
@@ -88,6 +88,8 @@ export function podMemoryHints(state: MemoryState, pod: Pod, podLevel: boolean):
   if (request.size === 0) return new Map();
   const ofPod = state.pods?.get(pod.metadata.uid);
   if (ofPod !== undefined) return heldHints(ofPod, request);
+  // The pod was admitted with another scope. Its containers keep what they have, so nothing is allocated.
+  if (isPodLevel(pod, podLevel) && state.assignments.has(pod.metadata.uid)) return new Map();
   if (isPodLevel(pod, podLevel) && !hasMemoryPool(pod, request)) {
     return new Map([...request.keys()].map((resource) => [resource, []]));
   }

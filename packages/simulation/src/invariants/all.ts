@@ -42,8 +42,10 @@ import {
   cpusetsAreKept,
   memoryIsStored,
   placesStay,
+  strangersAreMoved,
 } from './numa.ts';
 import { objectsAreWhole, objectsFirst } from './objects.ts';
+import { podCpusAreDivided, podMemoryIsDivided, siblingsAreApart } from './pod-numa.ts';
 import { oneAtATime, oneOfAFullName, oneWay, orphansNeverStart, uidsAreFreed } from './pods.ts';
 import { probesKeepTime, startupComesFirst, thresholdsCount } from './probes.ts';
 import { endedAreShown, foreignConditionsStay, readyHasCause, readyIsAllReady } from './readiness.ts';
@@ -177,6 +179,10 @@ export const allInvariants: readonly Invariant[] = [
   memoryIsStored,
   cpusetsAreKept,
   cpusAreFreed,
+  strangersAreMoved,
+  podCpusAreDivided,
+  siblingsAreApart,
+  podMemoryIsDivided,
   ephemeralRunsOnce,
   devicesAreOnes,
   holdersAreOnes,

@@ -11,6 +11,11 @@ import { watchSilenceMs } from './watch-silence.ts';
 
 /** Time after which the API server must show an unchanged status if nothing prevents it. */
 const SHOWN_MS = 45_000;
+/**
+ * Time by which the claims of a rejected pod are unprepared: the period with which the DRA manager looks for claims of
+ * pods that are not active. The terminal phase is shown only after that (N11).
+ */
+const CLAIM_FREED_MS = 60_000;
 /** Time after a fault by which the lease must be renewed regularly again. A renewal is due about every 10 s. */
 const LEASE_SETTLED_MS = 45_000;
 const LEASE_LATE_MS = 16_000;
@@ -104,9 +109,12 @@ export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], ()
     // call.
     const runtimeAway = !facts.runtimeUp || observation.atMs - facts.runtimeChangedAtMs < SHOWN_MS;
     const isHeldUp = runtimeAway || observation.atMs - facts.ownFaultsOverAtMs < SHOWN_MS;
-    const settled = (uid: string, phase: string | undefined): boolean =>
-      observation.atMs - (changedAtMs.get(uid) ?? 0) > SHOWN_MS &&
-      !((isHeldUp || facts.isBeingEnded(uid)) && (phase === 'Failed' || phase === 'Succeeded'));
+    const settled = (uid: string, phase: string | undefined): boolean => {
+      const isTerminal = phase === 'Failed' || phase === 'Succeeded';
+      const longestMs = SHOWN_MS + (isTerminal && facts.pods.planOf(uid)?.claim ? CLAIM_FREED_MS : 0);
+      if (observation.atMs - (changedAtMs.get(uid) ?? 0) <= longestMs) return false;
+      return !(isTerminal && (isHeldUp || facts.isBeingEnded(uid)));
+    };
     return judged(shownFault(facts, observation.cluster, settled));
   };
 });

@@ -1,35 +1,55 @@
 import type { Facts } from '../facts/facts.ts';
-import { type Held, type HeldMemory, parseCpus } from '../facts/numa-facts.ts';
+import { type CpusetUpdate, type Held, type HeldMemory, parseCpus } from '../facts/numa-facts.ts';
 import type { NumaPlan, NumaPolicies } from '../scenario/numa-plans.ts';
 import { isSidecar } from '../scenario/plans.ts';
 import type { Life } from '../world/ledger.ts';
 import { cpusOfNodes, RESERVED_CPU } from '../world/machine.ts';
-import { type Invariant, invariant, judged } from './invariant.ts';
+import { type Invariant, invariant, type Judgement, judged } from './invariant.ts';
+import { cpuShare, cpuShareOf, isPinned, isWhole, memoryShareOf, policiesOf } from './numa-shares.ts';
 
-/** N12: a container that starts gets no CPU that is exclusive to a running container of another pod. */
+/** N12: a container that starts on CPUs of its pod gets no CPU that a running container of another pod has. */
 export const cpusAreOnes: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
-  if (!isExclusive(life, facts)) return undefined;
+  if (!isPinned(life, facts)) return undefined;
   const mine = parseCpus(life.cpus);
   const other = facts.lives.running.find(
     (one) =>
-      one.podUid !== life.podUid && isExclusive(one, facts) && parseCpus(one.cpus).some((cpu) => mine.includes(cpu)),
+      one.podUid !== life.podUid && isPinned(one, facts) && parseCpus(one.cpus).some((cpu) => mine.includes(cpu)),
   );
   return judged(
     other && `${subject(life)} started on CPUs ${life.cpus} while ${subject(other)} is running on ${other.cpus}`,
   );
 });
 
-/** N12: the state files never give a CPU or memory to two pods. */
+/** N12: the state files never give a CPU or memory to two pods, and lose no CPU. */
 export const allocationsAreOnes: Invariant = invariant('N12', ['settled'], () => {
   let before: unknown;
   let beforeMemory: unknown;
-  return (_, { numa: { cpus, memory }, node }) => {
+  return (_, facts) => {
+    const { numa, node } = facts;
+    const { cpus, podCpus, memory, podMemory } = numa;
     if (node.numa === undefined || (cpus === before && memory === beforeMemory)) return undefined;
     before = cpus;
     beforeMemory = memory;
-    return judged(sharedCpu(cpus) ?? overbooked(memory, node.numa));
+    const whole = withPods(cpus, podCpus);
+    const { cpuOptions } = policiesOf(facts);
+    return judged(
+      sharedCpu(whole) ??
+        lostCpu(whole, numa.shared, node.numa, cpuOptions) ??
+        overbooked(insteadOf(memory, podMemory), node.numa),
+    );
   };
 });
+
+/** Returns the allocations of containers, and those of pods as a whole as if they were allocations of a container. */
+function withPods<T>(held: Held<T>, ofPods: ReadonlyMap<string, T>): Held<T> {
+  const pods = [...ofPods].map(([uid, whole]) => [uid, new Map(held.get(uid)).set('', whole)] as const);
+  return new Map([...held, ...pods]);
+}
+
+/** Returns the allocations of containers, replaced by those of their pods if the pods have allocations as a whole. */
+function insteadOf<T>(held: Held<T>, ofPods: ReadonlyMap<string, T>): Held<T> {
+  return new Map([...held, ...[...ofPods].map(([uid, whole]) => [uid, new Map([['', whole]])] as const)]);
+}
 
 /** Returns a CPU that two pods have. */
 export function sharedCpu(held: Held<readonly number[]>): string | undefined {
@@ -42,6 +62,23 @@ export function sharedCpu(held: Held<readonly number[]>): string | undefined {
     }
   }
   return undefined;
+}
+
+/** Returns a CPU that neither a pod has nor the other containers share, although it is not strictly reserved. */
+export function lostCpu(
+  held: Held<readonly number[]>,
+  shared: readonly number[],
+  plan: NumaPlan,
+  cpuOptions: NumaPolicies['cpuOptions'],
+): string | undefined {
+  const known = new Set([...shared, ...[...held.values()].flatMap((containers) => [...containers.values()].flat())]);
+  // Under the policy `none`, the state has no CPUs.
+  if (known.size === 0) return undefined;
+  if (cpuOptions['strict-cpu-reservation'] === 'true') known.add(RESERVED_CPU);
+  const lost = cpusOfNodes(plan)
+    .flat()
+    .find((cpu) => !known.has(cpu));
+  return lost === undefined ? undefined : `no pod has CPU ${lost}, and it is not shared`;
 }
 
 /** Returns a group of NUMA nodes from which more memory is allocated to containers than the group has. */
@@ -67,13 +104,17 @@ export function overbooked(
  */
 export const cpusAreRight: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
   const { numa } = facts.node;
-  if (numa === undefined || !isExclusive(life, facts)) return undefined;
-  const asked = facts.pods.planOf(life.podUid)?.whole?.[life.name]?.cpuMillis ?? 0;
+  if (numa === undefined || cpuShareOf(life, facts) !== 'own') return undefined;
+  const pod = facts.pods.planOf(life.podUid);
+  const asked = pod?.whole?.[life.name]?.cpuMillis ?? 0;
   // A pod that was resized before its admission gets the resized number of CPUs.
   const later = facts.numa.resizedTo(life.podUid, life.name) ?? asked;
   const cpus = parseCpus(life.cpus);
   const count = cpus.length === later / 1000 ? cpus.length : asked / 1000;
-  const wrong = misplaced(cpus, count, numa, policiesOf(facts));
+  const policies = policiesOf(facts);
+  // A pod whose CPUs are allocated as a whole gets whole cores, which its containers may divide.
+  const divides = isWhole(pod, policies);
+  const wrong = misplaced(cpus, count, numa, divides ? { ...policies, cpuOptions: {} } : policies);
   return judged(wrong && `${subject(life)} started on CPUs ${life.cpus}: ${wrong}`);
 });
 
@@ -127,16 +168,17 @@ export const placesStay: Invariant = invariant('N12', ['containerStarted', 'podR
  */
 function placesOf(life: Life, facts: Facts): readonly (readonly [string, (life: Life) => string])[] {
   const places: [string, (life: Life) => string][] = [];
-  if (isExclusive(life, facts)) places.push(['CPUs', ({ cpus }) => cpus]);
+  if (isPinned(life, facts)) places.push(['CPUs', ({ cpus }) => cpus]);
   const pod = facts.pods.planOf(life.podUid);
   const stays = pod?.containers.some(({ name }) => name === life.name) || (pod && isSidecar(pod, life.name));
-  if (stays && hasOwnMemory(life, facts)) places.push(['memory of NUMA nodes', ({ memoryNodes }) => memoryNodes]);
+  if (stays && memoryShareOf(life, facts) !== 'node')
+    places.push(['memory of NUMA nodes', ({ memoryNodes }) => memoryNodes]);
   return places;
 }
 
 /** N12: a container starts on the NUMA nodes from which the kubelet's state file gives it memory. */
 export const memoryIsStored: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
-  if (!hasOwnMemory(life, facts)) return undefined;
+  if (memoryShareOf(life, facts) === 'node' && facts.pods.planOf(life.podUid)?.podLevel === undefined) return undefined;
   const blocks = facts.numa.memory.get(life.podUid)?.get(life.name) ?? [];
   const stored = [...new Set(blocks.flatMap(({ nodes }) => nodes))].sort((a, b) => a - b).join();
   return judged(
@@ -155,38 +197,78 @@ export const cpusAreStored: Invariant = invariant('N12', ['containerStarted', 's
     if (node.numa === undefined) return undefined;
     if (observation.kind === 'containerStarted') {
       const { life } = observation;
-      if (!isExclusive(life, facts)) return undefined;
+      if (!isPinned(life, facts)) return undefined;
       return judged(!isStored(life, facts) && `${subject(life)} started on CPUs ${life.cpus}, which are not on disk`);
     }
     if (numa.cpus === before) return undefined;
     before = numa.cpus;
-    const lost = lives.running.find((life) => isExclusive(life, facts) && !isStored(life, facts));
+    const lost = lives.running.find((life) => isPinned(life, facts) && !isStored(life, facts));
     return judged(lost && `the CPUs ${lost.cpus} of ${subject(lost)}, which is running, are not on disk any more`);
   };
 });
 
-/** N12: the CPUs of a running container are not changed, and no other container gets them. */
+/**
+ * N12: the CPUs of a running container that uses CPUs of its pod are not changed, and a container that uses the shared
+ * CPUs of the node is neither created with these CPUs nor restricted to them.
+ */
 export const cpusetsAreKept: Invariant = invariant('N12', ['call'], () => ({ call }, facts) => {
-  if (facts.node.numa === undefined || call.name !== 'updateContainerResources') return undefined;
-  const { containerId = '', linux } = (call.args[0] ?? {}) as Update;
+  if (facts.node.numa === undefined) return undefined;
+  if (call.name === 'createContainer') return createdOn((call.args[0] ?? {}) as Creation, facts);
+  if (call.name !== 'updateContainerResources') return undefined;
+  const { containerId = '', linux } = (call.args[0] ?? {}) as CpusetUpdate;
   const cpus = linux?.cpusetCpus ?? '';
   const life = facts.lives.byId(containerId);
   if (cpus === '' || life === undefined) return undefined;
-  if (isExclusive(life, facts)) {
+  if (isPinned(life, facts)) {
     const isSame = parseCpus(cpus).join() === parseCpus(life.cpus).join();
     return judged(!isSame && `${subject(life)} runs on exclusive CPUs ${life.cpus}, but was updated to ${cpus}`);
   }
-  const given = parseCpus(cpus);
-  const owner = facts.lives.running.find(
-    (one) => isExclusive(one, facts) && parseCpus(one.cpus).some((cpu) => given.includes(cpu)),
-  );
-  return judged(owner && `${subject(life)} gets CPUs ${cpus}, but ${subject(owner)} has ${owner.cpus} for itself`);
+  const owner = ownerOf(parseCpus(cpus), facts);
+  return judged(owner && `${subject(life)} gets CPUs ${cpus}, but ${subject(owner)} has ${owner.cpus} for its pod`);
 });
 
-interface Update {
-  readonly containerId?: string;
-  readonly linux?: { readonly cpusetCpus?: string };
+function createdOn({ config, sandboxConfig }: Creation, facts: Facts): Judgement {
+  const { uid = '' } = sandboxConfig?.metadata ?? {};
+  const { name = '' } = config?.metadata ?? {};
+  const cpus = config?.linux?.resources?.cpusetCpus ?? '';
+  if (cpus === '' || cpuShare(facts.pods.planOf(uid), name, policiesOf(facts)) !== 'node') return undefined;
+  const owner = ownerOf(parseCpus(cpus), facts);
+  const whose = owner && `${subject(owner)} has ${owner.cpus} for its pod`;
+  return judged(whose && `container ${name} of pod ${uid} is created on CPUs ${cpus}, but ${whose}`);
 }
+
+/** Returns a running container whose pod has one of the CPUs. */
+function ownerOf(cpus: readonly number[], facts: Facts): Life | undefined {
+  return facts.lives.running.find(
+    (one) => isPinned(one, facts) && parseCpus(one.cpus).some((cpu) => cpus.includes(cpu)),
+  );
+}
+
+interface Creation {
+  readonly config?: {
+    readonly metadata?: { readonly name?: string };
+    readonly linux?: { readonly resources?: { readonly cpusetCpus?: string } };
+  };
+  readonly sandboxConfig?: { readonly metadata?: { readonly uid?: string } };
+}
+
+/**
+ * N12: at the end, no container runs on CPUs of another pod. If all CPUs that are not reserved belong to pods and the
+ * reservation is strict, the other containers stay where they are, as in upstream
+ * (`pkg/kubelet/cm/cpumanager/cpu_manager.go: reconcileState` skips a container whose CPUs are empty).
+ */
+export const strangersAreMoved: Invariant = invariant('N12', ['end'], () => (_, facts) => {
+  const { lives, numa } = facts;
+  if (facts.node.numa === undefined || numa.shared.length === 0) return undefined;
+  for (const life of lives.running) {
+    const cpus = numa.cpusOf(life);
+    const owner = lives.running.find(
+      (one) => one.podUid !== life.podUid && isPinned(one, facts) && numa.cpusOf(one).some((cpu) => cpus.includes(cpu)),
+    );
+    if (owner) return { wrong: `${subject(life)} runs on CPUs ${cpus.join()}, which ${subject(owner)} has` };
+  }
+  return 'ok';
+});
 
 /** N12: the CPUs and memory of a pod are free when the pod is gone. */
 export const cpusAreFreed: Invariant = invariant(
@@ -200,7 +282,7 @@ export function heldByNobody(facts: Facts): string | undefined {
   const { numa, pods, node } = facts;
   // Under the policy `none` for CPUs, memory is only freed by the next admission of a pod, as in upstream.
   if (node.numa === undefined || policiesOf(facts).cpu === 'none') return undefined;
-  const uids = [...numa.cpus.keys(), ...numa.memory.keys()];
+  const uids = [numa.cpus, numa.podCpus, numa.memory, numa.podMemory].flatMap((held) => [...held.keys()]);
   const gone = uids.find((uid) => !pods.wanted.has(uid) && !pods.isUnsure(uid));
   return gone && `pod ${gone} is gone and still has CPUs or memory`;
 }
@@ -209,24 +291,7 @@ function isStored(life: Life, { numa }: Facts): boolean {
   return numa.cpus.get(life.podUid)?.get(life.name)?.join() === parseCpus(life.cpus).join();
 }
 
-function policiesOf({ node, numa }: Facts): NumaPolicies {
-  const { policies = [] } = node.numa ?? {};
-  return policies[Math.min(numa.changes, policies.length - 1)] as NumaPolicies;
-}
-
-/** Reports whether a container requests exclusive CPUs, and started under the current policy, which gives them. */
-function isExclusive({ podUid, name, startedAtMs, cpus }: Life, facts: Facts): boolean {
-  const millis = facts.pods.planOf(podUid)?.whole?.[name]?.cpuMillis ?? 0;
-  if (facts.node.numa === undefined || millis < 1000 || millis % 1000 !== 0 || cpus === '') return false;
-  return startedAtMs >= facts.numa.changedAtMs && policiesOf(facts).cpu === 'static';
-}
-
-/** Reports whether a container of a Guaranteed pod started under the current policy, which gives it memory of its own. */
-function hasOwnMemory({ podUid, name, startedAtMs }: Life, facts: Facts): boolean {
-  if (facts.node.numa === undefined || facts.pods.planOf(podUid)?.whole?.[name] === undefined) return false;
-  return startedAtMs >= facts.numa.changedAtMs && policiesOf(facts).memory === 'Static';
-}
-
-function subject({ podUid, name }: Life): string {
+/** Returns a container as text. */
+export function subject({ podUid, name }: Life): string {
   return `container ${name} of pod ${podUid}`;
 }

@@ -94,7 +94,7 @@ export function tellingRecorder(lease: Lease, tell: (happening: Happening) => vo
       if (uid === undefined || lease.dead) return;
       const isRefusal =
         message.startsWith('The node had condition') ||
-        /^(OutOf|UnexpectedAdmission|NodeShutdown|TopologyAffinity|SMTAlignment)/.test(reason);
+        /^(OutOf|UnexpectedAdmission|NodeShutdown|TopologyAffinity|SMTAlignment|EmptyPodSharedPool)/.test(reason);
       if (isRefusal) tell({ kind: 'podRefused', uid, reason });
       else if (reason === 'Preempting') tell({ kind: 'podEndedByNode', uid, reason });
       else if (reason === 'Evicted') tell({ kind: 'podEndedByNode', uid, reason, of: scarceIn(message) });

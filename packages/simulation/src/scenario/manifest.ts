@@ -109,6 +109,7 @@ export function podObject(pod: PodPlan): {
       ...(pod.critical && { priority: CRITICAL_PRIORITY, priorityClassName: 'system-node-critical' }),
       ...(pod.gate && { readinessGates: [{ conditionType: GATE_CONDITION }] }),
       ...(volumes.length > 0 && { volumes }),
+      ...(pod.podLevel !== undefined && { resources: podResources(pod.podLevel) }),
       ...(pod.claim !== undefined && { resourceClaims: [{ name: POD_CLAIM, resourceClaimName: claimName(pod) }] }),
       ...(pod.init.length > 0 && { initContainers: pod.init.map(container) }),
       containers: pod.containers.map(container),
@@ -155,6 +156,11 @@ function resourcesOf({ cpu, devices, whole, claim }: PodPlan, name: string): obj
   if (asked.length > 0) return { resources: { limits, requests: limits, ...claims } };
   if (millis !== undefined) return { resources: { requests: cpuRequest(millis), ...claims } };
   return claim === undefined ? {} : { resources: claims };
+}
+
+function podResources(plan: WholePlan): object {
+  const amounts = wholeAmounts(plan);
+  return { limits: amounts, requests: amounts };
 }
 
 /** Returns the resource amounts of a container in a Guaranteed pod, in the API's format. */

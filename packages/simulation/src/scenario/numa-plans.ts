@@ -2,6 +2,7 @@ import type { Action, NodePlan } from './actions.ts';
 import { type Dice, diceOf } from './dice.ts';
 import { generatePod } from './generate-pod.ts';
 import type { PodPlan } from './plans.ts';
+import { podLevel, withPodLevelGate } from './pod-level-plans.ts';
 import { mapPods } from './pods-of-actions.ts';
 
 /** Policies of the CPU, memory and topology managers. */
@@ -11,6 +12,8 @@ export interface NumaPolicies {
   readonly memory: 'None' | 'Static';
   readonly topology: 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
   readonly scope: 'container' | 'pod';
+  /** Gate `PodLevelResourceManagers`. Default: off. */
+  readonly podLevel?: boolean;
 }
 
 /** CPUs and memory of a machine, and the policies by which containers get CPUs and memory. */
@@ -29,7 +32,7 @@ export interface NumaPlan {
   readonly policies: readonly NumaPolicies[];
 }
 
-/** Resources of a container in a pod of QoS class Guaranteed. */
+/** Resources of a container in a pod of QoS class Guaranteed, or of such a pod as a whole. */
 export interface WholePlan {
   readonly cpuMillis: number;
   readonly memoryMi: number;
@@ -52,8 +55,8 @@ export function withNuma(
 ): { readonly node: NodePlan; readonly actions: readonly Action[] } {
   if (!all) return { node, actions };
   const dice = diceOf(seed, 'node', 'numa');
-  const numa = drawNuma(dice);
-  const drawn = mapPods([...actions, ...drawPods(dice)], (pod) => guaranteed(seed, numa, pod));
+  const numa = withPodLevelGate(seed, drawNuma(dice));
+  const drawn = mapPods([...actions, ...drawPods(dice)], (pod) => podLevel(seed, numa, guaranteed(seed, numa, pod)));
   const changes = numa.policies.slice(1).map((): Action => {
     return { atMs: dice.between(15_000, 55_000), do: 'changePolicies', downMs: dice.between(500, 8000) };
   });
@@ -132,9 +135,9 @@ function guaranteed(
   return { ...pod, whole: Object.fromEntries(whole) };
 }
 
-/** Draws resizes of Guaranteed pods. */
+/** Draws resizes of Guaranteed pods without pod-level resources. */
 function resized(seed: number, action: Action): readonly Action[] {
-  if (action.do !== 'apiCreate' || action.pod.whole === undefined) return [];
+  if (action.do !== 'apiCreate' || action.pod.whole === undefined || action.pod.podLevel !== undefined) return [];
   const { name, uid, containers, whole } = action.pod;
   const dice = diceOf(seed, uid, 'numa resize');
   const [first] = containers;

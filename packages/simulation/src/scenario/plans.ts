@@ -130,8 +130,13 @@ export interface PodPlan {
   readonly cpu?: CpuPlan;
   /** ResourceClaim that the pod's containers use. Static pods never use a ResourceClaim. */
   readonly claim?: ClaimPlan;
-  /** Resources of all the pod's containers, by container name, which make the pod Guaranteed. */
+  /**
+   * Resources of the pod's containers, by container name, which make the pod Guaranteed. All containers have resources,
+   * unless the pod has pod-level resources.
+   */
   readonly whole?: Readonly<Record<string, WholePlan>>;
+  /** Resources of the pod as a whole, which make the pod Guaranteed. `whole` is then also set. */
+  readonly podLevel?: WholePlan;
   /** Requested devices, by container name and resource. */
   readonly devices?: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /**

@@ -52,5 +52,6 @@ export function managerSettings(plan: NumaPlan, policies: NumaPolicies): Omit<Co
     nodeReservation: { cpu: '1', memory: RESERVED_MEMORY },
     topologyManagerPolicy: policies.topology,
     topologyManagerScope: policies.scope,
+    podLevelResourceManagers: policies.podLevel ?? false,
   };
 }
