@@ -29,7 +29,10 @@ import { UndecidedPods } from './undecided.ts';
 
 /** Port to the pods of the node. */
 export interface DevicePods {
-  /** Returns the pods that hold resources of the node (N1). */
+  /**
+   * Returns the pods that keep their devices: pods that hold resources of the node (N1), and pods in admission, which may
+   * have devices from before a restart of the kubelet.
+   */
   active(): readonly Pod[];
   /**
    * Returns whether a container of a pod that is not active may still run; the pod keeps its devices until then.

@@ -32,7 +32,10 @@ import { Unpreparer } from './unpreparer.ts';
 
 /** Port to the pods of the node. */
 export interface DraPods {
-  /** Returns the pods that hold resources of the node (N1). */
+  /**
+   * Returns the pods that keep their claims: pods that hold resources of the node (N1), and pods in admission, which may
+   * have claims from before a restart of the kubelet.
+   */
   active(): readonly Pod[];
   /**
    * Returns whether a container of a pod that is not active may still run. As long as one may, the pod keeps its

@@ -12,7 +12,11 @@ export interface ClaimParts {
   readonly pods: PodLinks;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
   readonly journal: PodJournalPort;
-  readonly activePods: () => readonly Pod[];
+  /**
+   * Returns the pods that keep their resources: active pods, and pods in admission, which may have resources from before
+   * a restart of the kubelet.
+   */
+  readonly keptPods: () => readonly Pod[];
   /** Reads ResourceClaims and deletes ResourceSlices. `undefined` if there is no API server. */
   readonly objects: Pick<ClusterObjects, 'resourceClaims' | 'resourceSlices'> | undefined;
   /** Called when the claims of a pod that is no longer active have been unprepared. */
@@ -27,7 +31,7 @@ export function nodeClaims(
   child: (component: string) => PartComponents,
   { fs, deviceTransport }: Pick<NodePorts, 'fs' | 'deviceTransport'>,
   { rootDirectory, resourceClaims }: Pick<AssemblySettings, 'rootDirectory' | 'resourceClaims'>,
-  { pods, podConfig, journal, activePods, objects, onUnprepared }: ClaimParts,
+  { pods, podConfig, journal, keptPods, objects, onUnprepared }: ClaimParts,
 ): DraManager | undefined {
   if (resourceClaims === undefined || objects === undefined) return undefined;
   return new DraManager(
@@ -37,7 +41,7 @@ export function nodeClaims(
       claims: objects.resourceClaims,
       slices: objects.resourceSlices,
       pods: {
-        active: activePods,
+        active: keptPods,
         mayRun: (uid) => pods.couldHaveRunningContainers(uid),
         sourcesReady: () => podConfig.seenAllSources(),
       },

@@ -11,7 +11,11 @@ export interface DeviceParts {
   readonly pods: PodLinks;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
   readonly journal: PodJournalPort;
-  readonly activePods: () => readonly Pod[];
+  /**
+   * Returns the pods that keep their resources: active pods, and pods in admission, which may have resources from before
+   * a restart of the kubelet.
+   */
+  readonly keptPods: () => readonly Pod[];
   /** Returns the NUMA nodes from which a container's devices are preferably taken. `undefined`: from any NUMA node. */
   readonly affinity: (podUid: string, container: string) => readonly number[] | undefined;
   /** Called when the node's devices have changed. */
@@ -23,7 +27,7 @@ export function nodeDevices(
   child: (component: string) => PartComponents,
   { fs, deviceTransport, labelForContainers }: Pick<NodePorts, 'fs' | 'deviceTransport' | 'labelForContainers'>,
   { devices, resourceManagers }: Pick<AssemblySettings, 'devices' | 'resourceManagers'>,
-  { pods, podConfig, journal, activePods, affinity, onResourcesChanged }: DeviceParts,
+  { pods, podConfig, journal, keptPods, affinity, onResourcesChanged }: DeviceParts,
 ): DeviceManager | undefined {
   if (devices === undefined) return undefined;
   const { healthStatus = true, ...options } = devices;
@@ -32,7 +36,7 @@ export function nodeDevices(
       ...child('device-manager'),
       fs,
       pods: {
-        active: activePods,
+        active: keptPods,
         mayRun: (uid) => pods.couldHaveRunningContainers(uid),
         sourcesReady: () => podConfig.seenAllSources(),
       },

@@ -14,7 +14,11 @@ export interface ResourceManagerParts {
   readonly pods: PodLinks;
   readonly podConfig: Pick<PodConfig, 'seenAllSources'>;
   readonly journal: PodJournalPort;
-  readonly activePods: () => readonly Pod[];
+  /**
+   * Returns the pods that keep their resources: active pods, and pods in admission, which may have resources from before
+   * a restart of the kubelet.
+   */
+  readonly keptPods: () => readonly Pod[];
   readonly devices: DeviceManager | undefined;
   /** Returns the containers' components, which are created later in the same stage. */
   readonly containers: () => { readonly runtime: Pick<PodRuntime, 'getPods'>; readonly podCache: PodCache };
@@ -25,7 +29,7 @@ export function nodeResourceManagers(
   child: (component: string) => PartComponents,
   { fs, cri }: Pick<NodePorts, 'fs' | 'cri'>,
   { resourceManagers, rootDirectory }: Pick<AssemblySettings, 'resourceManagers' | 'rootDirectory'>,
-  { pods, podConfig, journal, activePods, devices, containers }: ResourceManagerParts,
+  { pods, podConfig, journal, keptPods, devices, containers }: ResourceManagerParts,
 ): ContainerResources | undefined {
   if (resourceManagers === undefined) return undefined;
   const { noQuotaWithExclusiveCpus: _, ...options } = resourceManagers;
@@ -34,7 +38,7 @@ export function nodeResourceManagers(
       ...child('cm-resources'),
       fs,
       pods: {
-        active: activePods,
+        active: keptPods,
         mayRun: (uid) => pods.couldHaveRunningContainers(uid),
         sourcesReady: () => podConfig.seenAllSources(),
       },

@@ -84,6 +84,22 @@ test('K1: a pod keeps its exclusive CPUs over a restart of the kubelet, and no o
   await node.stop();
 });
 
+test('K1: a pod that waits for the admission of an older pod after a restart keeps its exclusive CPUs', async () => {
+  const first = await start(managers);
+  const { world } = first;
+  first.node.setPods([guaranteed('own', '4'), guaranteed('gone', '2')]);
+  await world.clock.advance(5000);
+  const before = await cpusets(world);
+  await first.node.stop();
+  const { node } = await start(managers, world);
+  // The older pod waits for the CPUs of the pod that is gone. The other pod would fit only without the older one.
+  node.setPods([guaranteed('older', '4'), guaranteed('own', '4')]);
+  await world.clock.advance(30_000);
+  expect(await cpusets(world)).toEqual({ own: before.own });
+  expect(statusOf(node, 'older')).toMatchObject({ phase: 'Failed', reason: 'UnexpectedAdmissionError' });
+  await node.stop();
+});
+
 test('a pod gets CPUs, memory and devices of one NUMA node, and is rejected if no node has all of them', async () => {
   const { world, node, transport } = await start({
     ...managers,

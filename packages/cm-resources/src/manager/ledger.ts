@@ -3,7 +3,8 @@ import { errorText, type Logger } from '@node-agent/telemetry';
 import { startingCpuState } from '../cpu/check-cpu-state.ts';
 import { type CpuState, cpusOf, noCpus, withoutContainer, withoutPod } from '../cpu/cpu-assignments.ts';
 import { ContainerResourcesError } from '../errors.ts';
-import { blocksOf, type MemoryState, noMemory, withoutMemory, withoutPodMemory } from '../memory/memory-state.ts';
+import { withoutMemory, withoutPodMemory } from '../memory/freed-memory.ts';
+import { blocksOf, type MemoryState, noMemory } from '../memory/memory-state.ts';
 import { startingMemoryState } from '../memory/starting-memory.ts';
 import {
   type ContainerRef,

@@ -4,7 +4,10 @@ import type { ContainerRef } from '../state/cpu-checkpoint.ts';
 
 /** Methods through which the managers see the pods of the node. */
 export interface ResourcePods {
-  /** Returns the pods that hold resources of the node (N1). */
+  /**
+   * Returns the pods that keep their CPUs and memory: pods that hold resources of the node (N1), and pods in admission,
+   * which may have CPUs and memory from before a restart of the kubelet.
+   */
   active(): readonly Pod[];
   /**
    * Reports whether a container of a pod that is not active may still run. As long as a container may run, the pod

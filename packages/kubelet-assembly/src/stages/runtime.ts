@@ -65,19 +65,20 @@ export function assembleRuntime(base: AssemblyBase, sources: SourcesStage): Runt
   const { journal, podManager, podConfig, prober, startup, objects } = sources;
   const facts = new RuntimeFacts(cri);
   const activePods = (): readonly Pod[] => late.kubelet.value.activePods();
+  const keptPods = (): readonly Pod[] => [...activePods(), ...late.kubelet.value.applicants()];
   const statusChanged = (): void => late.clusterNode.value?.statusChanged();
   const devices = nodeDevices(child, ports, settings, {
-    ...{ pods, podConfig, journal, activePods },
+    ...{ pods, podConfig, journal, keptPods },
     affinity: (podUid, container) => resourceManagers?.affinityOf(podUid, container),
     onResourcesChanged: statusChanged,
   });
   const claims = nodeClaims(child, ports, settings, {
-    ...{ pods, podConfig, journal, activePods, objects },
+    ...{ pods, podConfig, journal, keptPods, objects },
     // The pod's last status may have waited until its claims were unprepared, so it is written now.
     onUnprepared: (uid) => late.clusterNode.value?.statusWriter.hint(uid),
   });
   const resourceManagers = nodeResourceManagers(child, ports, settings, {
-    ...{ pods, podConfig, journal, activePods, devices },
+    ...{ pods, podConfig, journal, keptPods, devices },
     containers: () => containers,
   });
   const placements = containerPlacements(resourceManagers, settings);
