@@ -3,16 +3,10 @@ import type { Container, Pod } from '@node-agent/pod-spec';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { containersOf } from '../src/containers-of.ts';
+import { withoutMemory, withoutPodMemory } from '../src/memory/freed-memory.ts';
 import { memoryHints } from '../src/memory/memory-hints.ts';
 import { MemoryReuse } from '../src/memory/memory-reuse.ts';
-import {
-  blocksOf,
-  type MemoryBlock,
-  type MemoryState,
-  takeMemory,
-  withoutMemory,
-  withoutPodMemory,
-} from '../src/memory/memory-state.ts';
+import { blocksOf, type MemoryBlock, type MemoryState, takeMemory } from '../src/memory/memory-state.ts';
 import { requestedMemoryOfPod } from '../src/memory/requested-memory.ts';
 import { hugePageResource, startingMemoryState, unusedMemory } from '../src/memory/starting-memory.ts';
 import { allocateMemory, containerMemoryHints, podMemoryHints } from '../src/memory/static-memory.ts';
@@ -269,31 +263,33 @@ test('N12: no memory is allocated twice, and all memory is free when all pods ar
   const sizes = fc.constantFrom('256Mi', '512Mi', '1Gi', '2Gi', '3Gi', '4Gi');
   const inits = fc.array(fc.record({ size: sizes, isSidecar: fc.boolean() }), { maxLength: 3 });
   const drawnPod = fc.record({
-    inits,
-    main: sizes,
-    starts: fc.boolean(),
-    restarts: fc.boolean(),
-    leaves: fc.boolean(),
+    ...{ inits, main: sizes, starts: fc.boolean(), restarts: fc.boolean(), leaves: fc.boolean() },
+    affinity: fc.constantFrom(undefined, [0], [1], [0, 1]),
+    isRejected: fc.boolean(),
   });
   fc.assert(
     fc.property(fc.array(drawnPod, { maxLength: 12 }), (drawn) => {
       let state = unused;
       const running: Pod[] = [];
-      const tryAllocate = (pod: Pod): boolean => {
+      const tryAllocate = (pod: Pod, nodes?: readonly number[]): boolean => {
         try {
-          state = allocated(state, pod);
+          state = allocated(state, pod, { nodes, preferred: false });
           return true;
         } catch {
           // The pod is rejected, because there is too little free memory.
           return false;
         }
       };
-      for (const [index, { inits, main, starts, restarts, leaves }] of drawn.entries()) {
+      for (const [index, { inits, main, affinity, isRejected, starts, restarts, leaves }] of drawn.entries()) {
         const initContainers = inits.map(({ size, isSidecar }, at) =>
           isSidecar ? sidecarOf(`init${at}`, '1', size) : containerOf(`init${at}`, '1', size),
         );
         const pod = podOf(`p${index}`, [containerOf('main', '1', main)], initContainers);
-        if (tryAllocate(pod)) running.push(pod);
+        if (tryAllocate(pod, affinity)) {
+          // A pod may still be rejected because of its CPUs or devices.
+          if (isRejected) state = withoutPodMemory(state, pod.metadata.uid);
+          else running.push(pod);
+        }
         // The memory of init containers is free when the pod's main container starts.
         const finished = starts ? inits.flatMap(({ isSidecar }, at) => (isSidecar ? [] : [`init${at}`])) : [];
         for (const name of finished) state = withoutMemory(state, pod.metadata.uid, name);

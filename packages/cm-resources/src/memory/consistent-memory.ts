@@ -1,0 +1,90 @@
+import { type MemoryBlock, type MemoryNode, type MemoryState, takeMemory } from './memory-state.ts';
+
+/** Reports whether the amounts of the NUMA nodes fit the allocations. @param unused the nodes without allocations */
+export function isConsistent(state: MemoryState, unused: MemoryState['nodes']): boolean {
+  const blocks = allBlocks(state);
+  const groups = blocks.map(({ nodes }) => nodes);
+  return sameMemory(state.nodes, expectedNodes(unused, blocks), groups);
+}
+
+/**
+ * Returns the state, with other amounts of the NUMA nodes if these do not fit the allocations. Memory is freed from the
+ * first nodes of a group, but may have been taken from others. If a container has a node alone that is in a group of
+ * other containers, the node would then have too little or too much free memory. Upstream keeps the wrong amounts, and
+ * the next kubelet refuses its own state file.
+ */
+export function consistentMemory(state: MemoryState): MemoryState {
+  const unused = new Map([...state.nodes].map(([id, node]) => [id, unusedNode(id, node)] as const));
+  return isConsistent(state, unused) ? state : { ...state, nodes: expectedNodes(unused, allBlocks(state)) };
+}
+
+/** Returns the blocks of all pods. The blocks of containers are parts of the pod's blocks if it has memory as a whole. */
+function allBlocks({ assignments, pods }: MemoryState): readonly MemoryBlock[] {
+  return [...assignments].flatMap(([uid, containers]) => pods?.get(uid) ?? [...containers.values()].flat());
+}
+
+/**
+ * Returns the nodes with these blocks. Blocks of few nodes come first: a container that has a node alone can get its
+ * memory only there.
+ */
+function expectedNodes(unused: MemoryState['nodes'], blocks: readonly MemoryBlock[]): MemoryState['nodes'] {
+  return blocks.toSorted((a, b) => a.nodes.length - b.nodes.length).reduce(takeMemory, unused);
+}
+
+function unusedNode(id: number, { tables }: MemoryNode): MemoryNode {
+  const free = [...tables].map(
+    ([resource, table]) => [resource, { ...table, reserved: 0, free: table.allocatable }] as const,
+  );
+  return { assignments: 0, tables: new Map(free), cells: [id] };
+}
+
+/**
+ * Reports whether two states of the nodes agree (`areMachineStatesEqual`). Constant amounts are compared per node.
+ * Allocated amounts are compared per set of connected nodes, because the order of allocations, which is not stored,
+ * decides which node of a group the memory was taken from. Groups can overlap if a container got a node of a group
+ * alone; the node's group is then that of the last allocation.
+ * @param groups nodes of all blocks
+ */
+function sameMemory(a: MemoryState['nodes'], b: MemoryState['nodes'], groups: readonly (readonly number[])[]): boolean {
+  if (a.size !== b.size) return false;
+  return [...a].every(([id, node]) => {
+    const other = b.get(id);
+    if (other === undefined || node.assignments !== other.assignments) return false;
+    const possible = groups.filter((group) => group.includes(id));
+    if (!(possible.length === 0 ? [[id]] : possible).some((group) => sameNodes(group, node.cells))) return false;
+    if (node.tables.size !== other.tables.size) return false;
+    const connected = connectedTo(id, groups);
+    return [...node.tables].every(([resource, table]) => {
+      const its = other.tables.get(resource);
+      if (its === undefined || table.total !== its.total || table.systemReserved !== its.systemReserved) return false;
+      return table.allocatable === its.allocatable && sameSums(a, b, connected, resource);
+    });
+  });
+}
+
+function sameNodes(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((id) => b.includes(id));
+}
+
+/** Returns a node and all nodes that are connected to it by groups, directly or through other nodes. */
+function connectedTo(id: number, groups: readonly (readonly number[])[]): readonly number[] {
+  const connected = new Set([id]);
+  for (let size = 0; size < connected.size; ) {
+    size = connected.size;
+    for (const group of groups) {
+      if (group.some((node) => connected.has(node))) for (const node of group) connected.add(node);
+    }
+  }
+  return [...connected];
+}
+
+function sameSums(
+  a: MemoryState['nodes'],
+  b: MemoryState['nodes'],
+  connected: readonly number[],
+  resource: string,
+): boolean {
+  const sum = (nodes: MemoryState['nodes'], field: 'free' | 'reserved'): number =>
+    connected.reduce((all, id) => all + (nodes.get(id)?.tables.get(resource)?.[field] ?? 0), 0);
+  return sum(a, 'free') === sum(b, 'free') && sum(a, 'reserved') === sum(b, 'reserved');
+}

@@ -1,0 +1,30 @@
+import { consistentMemory } from './consistent-memory.ts';
+import { blocksOf, type MemoryState, returnMemory } from './memory-state.ts';
+
+/**
+ * Frees a container's memory (`RemoveContainer`, `pkg/kubelet/cm/memorymanager/policy_static.go`). Memory of a pod as a
+ * whole is freed with the pod's last container.
+ */
+export function withoutMemory(state: MemoryState, podUid: string, container: string): MemoryState {
+  const blocks = blocksOf(state, podUid, container);
+  if (blocks === undefined) return state;
+  const containers = new Map(state.assignments.get(podUid));
+  containers.delete(container);
+  const assignments = new Map(state.assignments);
+  if (containers.size === 0) assignments.delete(podUid);
+  else assignments.set(podUid, containers);
+  const ofPod = state.pods?.get(podUid);
+  if (ofPod !== undefined) {
+    if (containers.size > 0) return { ...state, assignments };
+    const pods = new Map(state.pods);
+    pods.delete(podUid);
+    return consistentMemory({ nodes: ofPod.reduce(returnMemory, state.nodes), assignments, pods });
+  }
+  return consistentMemory({ ...state, nodes: blocks.reduce(returnMemory, state.nodes), assignments });
+}
+
+/** Frees all memory of a pod. */
+export function withoutPodMemory(state: MemoryState, podUid: string): MemoryState {
+  const containers = [...(state.assignments.get(podUid)?.keys() ?? [])];
+  return containers.reduce((left, container) => withoutMemory(left, podUid, container), state);
+}
