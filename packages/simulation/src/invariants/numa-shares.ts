@@ -30,7 +30,7 @@ export function cpuShare(pod: PodPlan | undefined, name: string, policies: NumaP
 }
 
 /** Returns whose memory a container uses. Ephemeral containers use that of the node. */
-export function memoryShare(pod: PodPlan | undefined, name: string, policies: NumaPolicies): Share {
+function memoryShare(pod: PodPlan | undefined, name: string, policies: NumaPolicies): Share {
   if (policies.memory !== 'Static' || !isManaged(pod, policies) || findPlan(pod, name) === undefined) return 'node';
   if (pod?.whole?.[name] !== undefined) return 'own';
   return isWhole(pod, policies) ? 'pod' : 'node';
@@ -43,7 +43,7 @@ export function cpuShareOf({ podUid, name, startedAtMs, cpus }: Life, facts: Fac
 }
 
 /** Returns whose memory a running container uses; `node` if the container started under earlier policies. */
-export function memoryShareOf({ podUid, name, startedAtMs }: Life, facts: Facts): Share {
+function memoryShareOf({ podUid, name, startedAtMs }: Life, facts: Facts): Share {
   if (facts.node.numa === undefined || startedAtMs < facts.numa.changedAtMs) return 'node';
   return memoryShare(facts.pods.planOf(podUid), name, policiesOf(facts));
 }
