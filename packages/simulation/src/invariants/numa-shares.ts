@@ -43,7 +43,7 @@ export function cpuShareOf({ podUid, name, startedAtMs, cpus }: Life, facts: Fac
 }
 
 /** Returns whose memory a running container uses; `node` if the container started under earlier policies. */
-function memoryShareOf({ podUid, name, startedAtMs }: Life, facts: Facts): Share {
+export function memoryShareOf({ podUid, name, startedAtMs }: Life, facts: Facts): Share {
   if (facts.node.numa === undefined || startedAtMs < facts.numa.changedAtMs) return 'node';
   return memoryShare(facts.pods.planOf(podUid), name, policiesOf(facts));
 }

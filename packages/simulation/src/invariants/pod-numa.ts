@@ -12,9 +12,10 @@ import { cpuShareOf, isWhole, memoryShareOf, policiesOf, wholeCpus } from './num
  */
 export const podCpusAreDivided: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
   const { numa } = facts.node;
+  if (numa === undefined) return undefined;
   const pod = facts.pods.planOf(life.podUid);
   const policies = policiesOf(facts);
-  if (numa === undefined || pod === undefined || !isWhole(pod, policies)) return undefined;
+  if (pod === undefined || !isWhole(pod, policies)) return undefined;
   const share = cpuShareOf(life, facts);
   if (share === 'node') return undefined;
   const ofPod = facts.numa.podCpus.get(life.podUid);
@@ -69,6 +70,7 @@ export const siblingsAreApart: Invariant = invariant('N12', ['containerStarted']
  * requests, or all that remains to it. The pod has as much memory as it requests.
  */
 export const podMemoryIsDivided: Invariant = invariant('N12', ['containerStarted'], () => ({ life }, facts) => {
+  if (facts.node.numa === undefined) return undefined;
   const pod = facts.pods.planOf(life.podUid);
   if (pod === undefined || !isWhole(pod, policiesOf(facts)) || memoryShareOf(life, facts) === 'node') return undefined;
   const ofPod = facts.numa.podMemory.get(life.podUid) ?? [];
