@@ -31,14 +31,45 @@ function withoutTokens(context: Readonly<Record<string, string>>): Readonly<Reco
   );
 }
 
+/**
+ * Returns the line that upstream's host path driver logs for a call. Specs of upstream find the calls of a driver by
+ * these lines (`test/e2e/storage/drivers/csi.go: GetCalls`). Fields of the request have their names in the .proto file,
+ * and secrets are a map with hidden values.
+ */
+export function grpcCallLine({ rpc, request, code, details }: LoggedCall): string {
+  const fields = Object.entries(request).map(([field, value]) => [
+    field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    field === 'secrets' ? Object.fromEntries((value as readonly string[]).map((key) => [key, '(secret)'])) : value,
+  ]);
+  const failed = code !== 'OK';
+  const call = {
+    ...{ Method: rpc, Request: Object.fromEntries(fields), Response: null },
+    Error: failed ? `rpc error: code = ${code} desc = ${details ?? ''}` : '',
+    FullError: failed ? { code: GRPC_CODES.indexOf(code), message: details ?? '' } : null,
+  };
+  return `gRPCCall: ${JSON.stringify(call)}`;
+}
+
+/** Names of the gRPC codes, in the order of their numbers. */
+const GRPC_CODES: readonly string[] = [
+  ...['OK', 'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS'],
+  ...['PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE', 'UNIMPLEMENTED'],
+  ...['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'],
+];
+
 /** Appends calls to a file, each as a line of JSON, in the order in which they end. */
 export class CallLog {
   readonly #path: string;
+  readonly #print: ((line: string) => void) | undefined;
   #written: Promise<void> = Promise.resolve();
 
-  /** @param path path of the log file; '' for no call log */
-  constructor(path: string) {
+  /**
+   * @param path path of the log file; '' for no call log
+   * @param print prints the {@link grpcCallLine} of each call. Default: not printed
+   */
+  constructor(path: string, print?: (line: string) => void) {
     this.#path = path;
+    this.#print = print;
   }
 
   /**
@@ -46,6 +77,7 @@ export class CallLog {
    * line.
    */
   async add(call: LoggedCall): Promise<void> {
+    this.#print?.(grpcCallLine(call));
     if (this.#path === '') return;
     const written = this.#written.then(() => appendFile(this.#path, `${JSON.stringify(call)}\n`, { mode: 0o600 }));
     this.#written = written.catch(() => {});

@@ -54,7 +54,9 @@ export class CsiDriver {
     const gate = new FaultGate(options.controlFile);
     const now = (): number => Date.now();
     const parts = { options, store, content, mounts: new VolumeMounts(content), gate, now, newId: () => randomUUID() };
-    const dispatcher = new Dispatcher({ gate, callLog: new CallLog(options.callLog), logger: this.#logger, now });
+    const print = options.verbosity >= 3 ? (line: string): void => console.error(line) : undefined;
+    const callLog = new CallLog(options.callLog, print);
+    const dispatcher = new Dispatcher({ gate, callLog, logger: this.#logger, now });
     const node = new NodeService(parts);
     const snapshots = new SnapshotService(parts);
     const controller = new ControllerService(parts, node);

@@ -29,7 +29,10 @@ const DRIVER_FLAGS = {
   'disable-node-expansion': { type: 'boolean', meaning: 'only the controller expands volumes' },
   'enable-controller-modify-volume': { type: 'boolean', meaning: 'serve ControllerModifyVolume' },
   'accepted-mutable-parameter-names': { type: 'texts', meaning: 'accepted parameters; if unset, all are accepted' },
-  v: { type: 'integer', meaning: 'log level: 0 starts and stops, 2 failed calls, 4 all calls' },
+  v: {
+    type: 'integer',
+    meaning: 'log level: 0 starts and stops, 2 failed calls, 3 the `gRPCCall:` lines of upstream, 4 all calls',
+  },
   version: { type: 'boolean', meaning: 'print the version and exit' },
   help: { type: 'boolean', meaning: 'print the flags and exit' },
   'enable-volume-mount-group': { type: 'boolean', meaning: 'the driver gives volumes to the fsGroup (own flag)' },
