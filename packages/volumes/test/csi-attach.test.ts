@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { blockPod, claimPod, DRIVER, inlinePod, makeCsi, UNIQUE } from './csi-helpers.ts';
-import { errorOf, podOf } from './helpers.ts';
+import { errorOf, podOf, ROOT } from './helpers.ts';
 
 /** Creates a node with a started volume manager and a CSI driver whose volumes a controller attaches. */
 async function makeAttachable(csiDriver: Parameters<typeof makeCsi>[2] = {}, spec: Record<string, unknown> = {}) {
@@ -213,6 +213,38 @@ describe('a CSI volume that a controller attaches', () => {
     life.abort();
     await running;
   });
+
+  it.each(['', '/u1/volumes'])(
+    'V4: after a restart, volumes in use are kept in the node status until the directory pods%s can be read',
+    async (below) => {
+      const { manager, newManager, status, clock, fs, report, stop, signal } = await makeAttachable();
+      const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
+      await clock.settle();
+      await report([UNIQUE]);
+      await mounting;
+      await stop();
+      fs.injectFault({ code: 'EIO', operation: 'readdir', path: `${ROOT}/pods${below}`, times: 2 });
+      const next = newManager();
+      const life = new AbortController();
+      const running = next.start(life.signal);
+      await clock.settle();
+      expect(next.volumesInUse()).toBeUndefined();
+      next.volumesReported([UNIQUE]);
+      expect(next.volumesInUse()).toEqual([UNIQUE]);
+      await clock.advance(60_000);
+      expect(next.volumesInUse()).toEqual([UNIQUE]);
+      // The pod is gone. When the directory can be read, its volume is unstaged and released.
+      await clock.advance(60_000);
+      await clock.settle();
+      status.attached = [UNIQUE];
+      expect(next.volumesInUse()).toEqual([UNIQUE]);
+      await next.waitForUnmount(claimPod('u1'), signal);
+      await clock.settle();
+      expect(next.volumesInUse()).toEqual([]);
+      life.abort();
+      await running;
+    },
+  );
 
   it('CSI drivers without attachment and inline volumes need no VolumeAttachment', async () => {
     const { manager, driver, signal, clock } = makeCsi();

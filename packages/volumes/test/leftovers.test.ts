@@ -38,6 +38,7 @@ async function takeIn(
   const leftovers = new Leftovers({
     ...{ fs: new MemoryFileSystem(), paths: new PodPaths(ROOT), plugins: new PluginSet(plugins), logger },
     metrics: { reconstructed: () => {} },
+    entries: { of: () => [] },
     operations: { found: () => {}, remove: () => {}, foundStaged: ({ volume }) => void found.push(volume.uniqueName) },
     helpers: {
       ...{ subPaths: { clean: async () => {} }, expander: { expand: async () => {} } },

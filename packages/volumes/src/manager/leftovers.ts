@@ -13,6 +13,7 @@ import type { VolumePlugin } from './plugin.ts';
 import type { PluginSet } from './plugin-set.ts';
 import { takeInFromDisk } from './take-in.ts';
 import { type ActionHelpers, foreignActions, stagedVolume, volumeActions } from './volume-actions.ts';
+import type { VolumeEntries } from './volume-entries.ts';
 import type { VolumeActions } from './volume-entry.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 import type { VolumeOperations } from './volume-operations.ts';
@@ -25,12 +26,15 @@ export interface LeftoversComponents {
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly operations: Pick<VolumeOperations, 'found' | 'foundStaged' | 'remove'>;
+  readonly entries: Pick<VolumeEntries, 'of'>;
   readonly helpers: ActionHelpers;
 }
 
 /** Finds volumes on disk, whichever process created them, so that no other state must survive a restart (K1). */
 export class Leftovers {
   readonly #components: LeftoversComponents;
+  /** UIDs of the pods whose volumes are all registered. */
+  readonly #takenIn = new Set<string>();
 
   constructor(components: LeftoversComponents) {
     this.#components = components;
@@ -38,14 +42,16 @@ export class Leftovers {
 
   /**
    * Registers all volumes that a former process left. A volume is not changed before its pod is known, unless the
-   * former process had begun to remove the volume.
+   * former process had begun to remove the volume. May be called again if not all volumes could be registered.
+   * @returns whether all volumes are registered
    */
-  async takeIn(signal: AbortSignal): Promise<void> {
+  async takeIn(signal: AbortSignal): Promise<boolean> {
     await this.#components.plugins.find();
-    await takeInFromDisk(
+    return await takeInFromDisk(
       {
         ...this.#components,
         takeIn: (podUid, volume) => this.#takeIn(podUid, volume, signal),
+        takenIn: this.#takenIn,
         takeInStaged: () => this.#takeInStaged(),
       },
       signal,
@@ -77,7 +83,12 @@ export class Leftovers {
     const { logger, operations } = this.#components;
     const plugin = this.#pluginOf(volume);
     if (plugin === undefined) return;
+    const isRegistered = [...this.#components.entries.of(podUid)].some(
+      ({ directoryName }) => directoryName === volume.name,
+    );
     if (plugin.isRemoving(volume.name)) {
+      // If the volume is registered, this process is removing it.
+      if (isRegistered) return;
       await plugin.tearDown(podUid, volume.name, signal);
       logger.info({ podUid, volume: volume.name }, 'Finished an interrupted removal of a volume');
       return;
@@ -86,18 +97,24 @@ export class Leftovers {
     operations.found(key, await this.#actions(podUid, volume));
   }
 
-  /** Registers staged volumes. Called after all pods are registered; a staged volume that no pod uses is unstaged. */
-  async #takeInStaged(): Promise<void> {
+  /**
+   * Registers staged volumes. Called after all pods are registered; a staged volume that no pod uses is unstaged.
+   * @returns whether the staged volumes of all plugins are registered
+   */
+  async #takeInStaged(): Promise<boolean> {
     const { plugins, operations, logger } = this.#components;
+    let isWhole = true;
     for (const plugin of plugins.all()) {
       const { node } = plugin;
       if (node === undefined) continue;
       try {
         for (const volume of await node.staged()) operations.foundStaged(stagedVolume(volume, plugin, node));
       } catch (err) {
+        isWhole = false;
         logger.warn({ err, plugin: plugin.name }, 'Failed to find the staged volumes of a plugin');
       }
     }
+    return isWhole;
   }
 
   async #actions(podUid: string, volume: VolumeOnDisk): Promise<VolumeActions> {

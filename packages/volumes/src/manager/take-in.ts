@@ -11,22 +11,25 @@ export interface TakeInComponents {
   readonly logger: Logger;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly takeIn: (podUid: string, volume: VolumeOnDisk) => Promise<void>;
+  /** UIDs of the pods whose volumes are all registered. Earlier attempts have added theirs. */
+  readonly takenIn: Set<string>;
   /**
    * Registers staged volumes after the volumes of all pods. Not called if a pod could not be read, because that pod may
-   * use a staged volume.
+   * use a staged volume. Returns whether all staged volumes are registered. Never rejects.
    */
-  readonly takeInStaged: () => Promise<void>;
+  readonly takeInStaged: () => Promise<boolean>;
 }
 
 /**
  * Registers all volumes that a former process left, for all pods in parallel, so that a slow removal in one pod does
  * not delay other pods (W6). A volume that cannot be read or removed now is removed with its pod later and does not
  * prevent the start.
+ * @returns whether all volumes are registered
  */
 export async function takeInFromDisk(
-  { fs, paths, logger, metrics, takeIn, takeInStaged }: TakeInComponents,
+  { fs, paths, logger, metrics, takeIn, takenIn, takeInStaged }: TakeInComponents,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<boolean> => {
     try {
       await work();
@@ -39,18 +42,22 @@ export async function takeInFromDisk(
   let isWhole = true;
   const allPods = await attempt({}, async () => {
     const takeInPod = async (podUid: string): Promise<void> => {
-      const wholePod = await attempt({ podUid }, async () => {
+      let isWholePod = true;
+      const isRead = await attempt({ podUid }, async () => {
         for (const volume of await volumesOnDisk(fs, paths, podUid)) {
           if (signal.aborted) return;
           const fields = { podUid, volume: volume.name };
           const isTakenIn = await attempt(fields, () => takeIn(podUid, volume));
           metrics.reconstructed(isTakenIn);
-          isWhole &&= isTakenIn;
+          isWholePod &&= isTakenIn;
         }
       });
-      isWhole &&= wholePod;
+      if (isRead && isWholePod) takenIn.add(podUid);
+      else isWhole = false;
     };
-    await Promise.all((await podsOnDisk(fs, paths)).map(takeInPod));
+    const pods = (await podsOnDisk(fs, paths)).filter((podUid) => !takenIn.has(podUid));
+    await Promise.all(pods.map(takeInPod));
   });
-  if (allPods && isWhole && !signal.aborted) await attempt({}, takeInStaged);
+  if (!allPods || !isWhole || signal.aborted) return false;
+  return await takeInStaged();
 }

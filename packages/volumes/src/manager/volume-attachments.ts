@@ -15,7 +15,8 @@ export interface AttachedVolumes {
  */
 export class VolumeAttachments {
   readonly #source: AttachedVolumes | undefined;
-  #reported: Set<string> = new Set();
+  /** `undefined` before the first report. */
+  #reported: Set<string> | undefined;
 
   /** @param source the node's status; `undefined` without an API server, so that no volume counts as attached */
   constructor(source: AttachedVolumes | undefined) {
@@ -29,12 +30,17 @@ export class VolumeAttachments {
 
   /** Records that a volume is no longer in use, so that its next use must be reported first. */
   released(uniqueName: string): void {
-    this.#reported.delete(uniqueName);
+    this.#reported?.delete(uniqueName);
+  }
+
+  /** Returns the names and all that the Node object lists; `undefined` before its list is known. */
+  withReported(names: readonly string[]): readonly string[] | undefined {
+    return this.#reported && [...new Set([...names, ...this.#reported])];
   }
 
   /** Returns whether an attachable volume may be staged. */
   isReady(uniqueName: string): boolean {
-    return this.#reported.has(uniqueName) && this.isAttached(uniqueName) === true;
+    return this.#reported?.has(uniqueName) === true && this.isAttached(uniqueName) === true;
   }
 
   /** Returns whether the volume is attached according to the node's status; `undefined` if that is not known yet. */

@@ -1,4 +1,4 @@
-import { checkOptions, StartOnce, untilAborted, withTimeout } from '@node-agent/async';
+import { checkOptions, StartOnce, sleep, untilAborted, withTimeout } from '@node-agent/async';
 import type { Container, Device, Mount, Pod } from '@node-agent/pod-spec';
 import { type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import { VolumeError } from '../errors.ts';
@@ -34,6 +34,8 @@ import { type VolumeWait, waitText } from './volume-waits.ts';
 
 /** Maximum time to determine why a volume is not attached, in milliseconds (`csiTimeout`). */
 const LIMIT_CHECK_MS = 120_000;
+/** Time after which volumes of a former process that could not be read are read again. */
+const TAKE_IN_RETRY_MS = 60_000;
 
 /**
  * Sets up and tears down the volumes of pods (`pkg/kubelet/volumemanager`). Volumes of one pod are set up in parallel
@@ -53,8 +55,8 @@ export class VolumeManager {
   readonly #directories: PodDirectories;
   readonly #attachments: VolumeAttachments;
   readonly #waits: PodWaits;
-  /** Whether all volumes that a former process left are registered. */
-  #isTakenIn = false;
+  /** Volumes that a former process left: not registered yet, registered as far as they could be read, or all registered. */
+  #takenIn: 'none' | 'readable' | 'all' = 'none';
   readonly #life = new AbortController();
   readonly #startOnce = new StartOnce('VolumeManager');
 
@@ -90,7 +92,7 @@ export class VolumeManager {
     this.#requests = new VolumeRequests({
       ...{ resolver: this.#resolver, operations, sizes: this.#sizes, helpers, life: this.#life.signal },
     });
-    this.#leftovers = new Leftovers({ ...components, plugins, metrics, operations, helpers });
+    this.#leftovers = new Leftovers({ ...components, plugins, metrics, operations, entries, helpers });
     this.#containers = new ContainerVolumes({ entries, subPaths, supportsRecursiveReadOnly });
     this.#usages = new VolumeUsages({ ...components, plugins, allMounted: (podUid) => entries.allMounted(podUid) });
     this.#directories = new PodDirectories({
@@ -106,13 +108,20 @@ export class VolumeManager {
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     // The promise of `takeIn` never rejects, and is not awaited, because shutdown must not wait for a disk that hangs.
-    void this.#leftovers.takeIn(signal).then(() => {
-      this.#isTakenIn = true;
-      this.#components.onVolumesInUseChanged?.();
-    });
+    void this.#takeIn(signal);
     await untilAborted(signal);
     this.#life.abort(signal.reason);
     this.#operations.close(signal.reason);
+  }
+
+  /** Registers the volumes that a former process left, until all are registered. Never rejects. */
+  async #takeIn(signal: AbortSignal): Promise<void> {
+    const { clock, onVolumesInUseChanged } = this.#components;
+    while (this.#takenIn !== 'all' && !signal.aborted) {
+      this.#takenIn = (await this.#leftovers.takeIn(signal)) ? 'all' : 'readable';
+      onVolumesInUseChanged?.();
+      if (this.#takenIn !== 'all') await sleep(clock, TAKE_IN_RETRY_MS, signal).catch(() => {});
+    }
   }
 
   /**
@@ -197,10 +206,12 @@ export class VolumeManager {
    * Returns the names of the volumes that a controller attaches and that this node uses, or may use, for
    * `status.volumesInUse` (upstream: `GetVolumesInUse`). A volume is listed before it is mounted and until it is
    * unmounted. Returns `undefined` while the volumes of a former process are not known; the status must then keep its
-   * list.
+   * list. As long as some of these volumes cannot be read, the volumes in the API server's list stay in the list.
    */
   volumesInUse(): readonly string[] | undefined {
-    return this.#isTakenIn ? this.#operations.attachableInUse() : undefined;
+    if (this.#takenIn === 'none') return undefined;
+    const inUse = this.#operations.attachableInUse();
+    return inUse === undefined || this.#takenIn === 'all' ? inUse : this.#attachments.withReported(inUse);
   }
 
   /** Records that the API server has stored a node status with these `volumesInUse`. */
