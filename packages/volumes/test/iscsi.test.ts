@@ -137,6 +137,8 @@ function makeIscsi(iscsi: object = {}, spec: object = {}) {
     const mount = async (pod: ReturnType<typeof claimPod>, waitMs = 1_000): Promise<void> => {
       const mounting = manager.waitForAttachAndMount(pod, signal);
       mounting.catch(() => undefined);
+      // If the disk cannot be read, the first report keeps the node's list, and the second one adds to it.
+      await attach();
       await attach();
       await clock.advance(waitMs);
       await mounting;

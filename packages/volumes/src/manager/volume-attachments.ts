@@ -23,6 +23,11 @@ export class VolumeAttachments {
     this.#source = source;
   }
 
+  /** Whether the list of the Node object is known. */
+  get hasReport(): boolean {
+    return this.#reported !== undefined;
+  }
+
   /** Records the volumes that the Node object in the API server lists in `volumesInUse`. */
   reported(names: readonly string[]): void {
     this.#reported = new Set(names);

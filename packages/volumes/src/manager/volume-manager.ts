@@ -216,8 +216,11 @@ export class VolumeManager {
 
   /** Records that the API server has stored a node status with these `volumesInUse`. */
   volumesReported(names: readonly string[]): void {
+    const isFirst = !this.#attachments.hasReport;
     this.#attachments.reported(names);
     this.#operations.attachmentsChanged();
+    // The list was kept until now, because it was not known.
+    if (isFirst && this.#takenIn === 'readable') this.#components.onVolumesInUseChanged?.();
   }
 
   /** Continues with volumes that wait to be attached, because the Node object may have changed. */
