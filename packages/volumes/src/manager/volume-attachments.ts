@@ -15,8 +15,9 @@ export interface AttachedVolumes {
  */
 export class VolumeAttachments {
   readonly #source: AttachedVolumes | undefined;
-  /** `undefined` before the first report. */
-  #reported: Set<string> | undefined;
+  #reported: Set<string> = new Set();
+  /** Volumes in the first report, which a former process may have mounted; `undefined` before the first report. */
+  #former: readonly string[] | undefined;
 
   /** @param source the node's status; `undefined` without an API server, so that no volume counts as attached */
   constructor(source: AttachedVolumes | undefined) {
@@ -25,27 +26,28 @@ export class VolumeAttachments {
 
   /** Whether the list of the Node object is known. */
   get hasReport(): boolean {
-    return this.#reported !== undefined;
+    return this.#former !== undefined;
   }
 
   /** Records the volumes that the Node object in the API server lists in `volumesInUse`. */
   reported(names: readonly string[]): void {
+    this.#former ??= names;
     this.#reported = new Set(names);
   }
 
   /** Records that a volume is no longer in use, so that its next use must be reported first. */
   released(uniqueName: string): void {
-    this.#reported?.delete(uniqueName);
+    this.#reported.delete(uniqueName);
   }
 
-  /** Returns the names and all that the Node object lists; `undefined` before its list is known. */
-  withReported(names: readonly string[]): readonly string[] | undefined {
-    return this.#reported && [...new Set([...names, ...this.#reported])];
+  /** Returns the names and those that a former process may have mounted; `undefined` before these are known. */
+  withFormer(names: readonly string[]): readonly string[] | undefined {
+    return this.#former && [...new Set([...names, ...this.#former])];
   }
 
   /** Returns whether an attachable volume may be staged. */
   isReady(uniqueName: string): boolean {
-    return this.#reported?.has(uniqueName) === true && this.isAttached(uniqueName) === true;
+    return this.#reported.has(uniqueName) && this.isAttached(uniqueName) === true;
   }
 
   /** Returns whether the volume is attached according to the node's status; `undefined` if that is not known yet. */

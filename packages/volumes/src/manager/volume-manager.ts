@@ -211,7 +211,7 @@ export class VolumeManager {
   volumesInUse(): readonly string[] | undefined {
     if (this.#takenIn === 'none') return undefined;
     const inUse = this.#operations.attachableInUse();
-    return inUse === undefined || this.#takenIn === 'all' ? inUse : this.#attachments.withReported(inUse);
+    return inUse === undefined || this.#takenIn === 'all' ? inUse : this.#attachments.withFormer(inUse);
   }
 
   /** Records that the API server has stored a node status with these `volumesInUse`. */
