@@ -146,12 +146,17 @@ export const goesOnAlone: Invariant = invariant('K3', ['health'], () => (observa
 });
 
 /**
- * Reports whether the running kubelet has not started any container of a pod with secrets or config maps. The kubelet
- * may have been unable to read these objects before the outage.
+ * Reports whether the running kubelet has not started any container of a pod with secrets, config maps or claims. The
+ * kubelet may have been unable to read these objects before the outage.
  */
-function hasToReadItsObjects({ uid, objects, containers }: PodPlan, { lives, kubeletStartedAtMs }: Facts): boolean {
+function hasToReadItsObjects(
+  { uid, objects, csi, containers }: PodPlan,
+  { lives, kubeletStartedAtMs }: Facts,
+): boolean {
   const runs = containers.flatMap(({ name }) => lives.of(uid, name));
-  return objects !== undefined && runs.every(({ startedAtMs }) => startedAtMs < kubeletStartedAtMs);
+  return (
+    (objects !== undefined || csi !== undefined) && runs.every(({ startedAtMs }) => startedAtMs < kubeletStartedAtMs)
+  );
 }
 
 /** N6: the lease is renewed regularly, regardless of the runtime. */
