@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { checkCpuOptions, parseCpuOptions } from '../src/cpu/cpu-options.ts';
+import { CpuSet } from '../src/cpuset/cpu-set.ts';
 import { CpuTopology } from '../src/machine/cpu-topology.ts';
 import { policiesOf } from '../src/manager/policies.ts';
-import { machineOf } from './builders.ts';
+import { containerOf, machineOf, podOf } from './builders.ts';
 
 const machine = machineOf();
 
@@ -131,4 +132,16 @@ describe('reserved memory', () => {
 test('cpuManagerPolicyOptions are rejected with the CPU policy none', () => {
   const make = () => policiesOf({ cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } });
   expect(make).toThrow('None policy: received unsupported options=full-pcpus-only');
+});
+
+test('full-pcpus-only chooses whole cores, although the preferred NUMA node has an odd number of CPUs because one is reserved', () => {
+  const options = { cpuManagerPolicy: 'static', reservedSystemCPUs: '0', nodeReservation: { cpu: '1' } } as const;
+  const chosen = (full: boolean): string => {
+    const policies = policiesOf({ ...options, cpuManagerPolicyOptions: { 'full-pcpus-only': `${full}` } }, machineOf());
+    const state = { shared: CpuSet.of([0, 1, 2, 3, 4, 5, 6, 7]), assignments: new Map() };
+    const pod = podOf('a', [containerOf('main', '4')]);
+    const [container] = pod.spec.containers;
+    return `${container && policies.cpus?.allocate(state, pod, container, [0]).cpus}`;
+  };
+  expect([chosen(true), chosen(false)]).toEqual(['1-2,5-6', '1-2,4-5']);
 });

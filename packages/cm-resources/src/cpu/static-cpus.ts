@@ -148,11 +148,17 @@ export class StaticCpus {
     return new Map([['cpu', cpuHints(this.topology, supply, count, this.options.alignBySocket)]]);
   }
 
-  /** Chooses CPUs of the NUMA nodes in `affinity` first, and the rest from any node. */
+  /**
+   * Chooses CPUs of the NUMA nodes in `affinity` first, and the rest from any node. With `full-pcpus-only`, whole cores
+   * are chosen from both. Upstream may split a core if the nodes have an odd number of CPUs, because one is reserved
+   * (`allocateCPUs`).
+   */
   #choose({ shared }: CpuState, reusable: CpuSet, count: number, affinity: TopologyHint['nodes']): CpuSet {
     const allocatable = shared.difference(this.reserved).union(reusable);
     const aligned = affinity && alignedCpus(this.topology, affinity, allocatable, this.options.alignBySocket);
-    const first = aligned ? this.#take(aligned, Math.min(count, aligned.size)) : CpuSet.empty;
+    const unit = this.options.fullPhysicalCpusOnly ? this.topology.cpusPerCore : 1;
+    const whole = aligned ? Math.min(count, aligned.size - (aligned.size % unit)) : 0;
+    const first = aligned ? this.#take(aligned, whole) : CpuSet.empty;
     return first.union(this.#take(allocatable.difference(first), count - first.size));
   }
 
