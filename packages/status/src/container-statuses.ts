@@ -227,7 +227,6 @@ function withoutRuntimeStatus(
   const message = 'The container could not be located when the pod was deleted.  The container used to be Running';
   const lost = { terminated: { reason, message, exitCode: UNKNOWN_EXIT_CODE } };
   if (cannotRunAgain(context, container, group)) return { ...old, state: lost, ready: false };
-  if (old.lastState?.terminated != null) return waiting;
   return { ...waiting, lastState: lost, restartCount };
 }
 

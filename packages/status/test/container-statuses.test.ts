@@ -69,6 +69,12 @@ describe('status of a container without a record in the runtime', () => {
       exitCode: 137,
     },
   };
+  test('P7: a container that ran when its record was removed has terminated with an unknown result, although an earlier run succeeded', () => {
+    const old = { ...ranBefore, restartCount: 1, lastState: { terminated: { exitCode: 0, reason: 'Completed' } } };
+    const status = shown(MAIN, [], { pod: makePod({ restartPolicy: 'OnFailure' }), old });
+    expect(status).toMatchObject({ lastState: lost, state: { waiting: {} }, restartCount: 2 });
+  });
+
   test('a container without a record that ran counts as restarted, unless the pod is being deleted', () => {
     expect(shown(MAIN, [], { old: ranBefore })).toMatchObject({ lastState: lost, restartCount: 1 });
     const metadata = { ...makePod().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
