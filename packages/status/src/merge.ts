@@ -54,7 +54,7 @@ export function mergePodStatus(pod: Pod, next: PodStatus, context: MergeContext)
     ...own,
     ...mergedPhase(pod, next, context),
     conditions: mergedConditions(api, next, context),
-    ...withRestartCounts(api, next),
+    ...mergedContainers(pod, next),
     ...(observedGeneration > 0 && { observedGeneration }),
     ...(next.qosClass !== undefined && { qosClass: next.qosClass }),
   });
@@ -124,14 +124,22 @@ function withTransitionTime(
   return { ...condition, lastTransitionTime: time ?? apiTime(nowMs) ?? '' };
 }
 
-/** S3: restart counts never decrease, even if the records they were computed from are lost. */
-function withRestartCounts(api: PodStatus, next: PodStatus): Partial<PodStatus> {
+/**
+ * S3: restart counts never decrease, even if the records they were computed from are lost. In a pod that has ended in the
+ * API, terminated containers stay as they are: the API server refuses to show them as waiting again, and would be asked
+ * forever.
+ */
+function mergedContainers(pod: Pod, next: PodStatus): Partial<PodStatus> {
+  const api = pod.status ?? {};
+  const isOver = isTerminalPhase(api.phase) && !isMirrorPod(pod);
   const keep = (
     before: readonly ContainerStatus[] = [],
     after: readonly ContainerStatus[] | undefined,
   ): readonly ContainerStatus[] | undefined =>
     after?.map((status) => {
-      const restartCount = before.find(({ name }) => name === status.name)?.restartCount ?? 0;
+      const old = before.find(({ name }) => name === status.name);
+      if (isOver && old?.state?.terminated != null && status.state?.terminated == null) return old;
+      const { restartCount = 0 } = old ?? {};
       return restartCount > status.restartCount ? { ...status, restartCount } : status;
     });
   const main = keep(api.containerStatuses, next.containerStatuses);

@@ -218,3 +218,19 @@ test('S3: restart counts do not decrease', () => {
   expect(merged.initContainerStatuses?.map(({ restartCount }) => restartCount)).toEqual([3]);
   expect(Object.keys(merged).sort()).toEqual(['conditions', 'containerStatuses', 'initContainerStatuses']);
 });
+
+test.each([
+  ['Failed', 'terminated'],
+  ['Running', 'waiting'],
+])(
+  'S1: in a pod whose phase in the API is %s, a terminated container that the kubelet reports as waiting is shown as %s',
+  (phase, shown) => {
+    const waiting = { ...apiStatus('main', 'running'), state: { waiting: { reason: 'ContainerCreating' } } };
+    const merged = merge(
+      { phase, containerStatuses: [apiStatus('main', 1)], initContainerStatuses: [apiStatus('init', 0)] },
+      { phase: 'Failed', containerStatuses: [waiting], initContainerStatuses: [{ ...waiting, name: 'init' }] },
+    );
+    const states = [...(merged.initContainerStatuses ?? []), ...(merged.containerStatuses ?? [])];
+    expect(states.map(({ state }) => Object.keys(state ?? {}))).toEqual([[shown], [shown]]);
+  },
+);

@@ -110,10 +110,10 @@ export const newestIsShown: Invariant = invariant('S8', ['status', 'health'], ()
     const runtimeAway = !facts.runtimeUp || observation.atMs - facts.runtimeChangedAtMs < SHOWN_MS;
     const isHeldUp = runtimeAway || observation.atMs - facts.ownFaultsOverAtMs < SHOWN_MS;
     const settled = (uid: string, phase: string | undefined): boolean => {
-      const isTerminal = phase === 'Failed' || phase === 'Succeeded';
-      const longestMs = SHOWN_MS + (isTerminal && facts.pods.planOf(uid)?.claim ? CLAIM_FREED_MS : 0);
+      const isOver = isTerminal(phase);
+      const longestMs = SHOWN_MS + (isOver && facts.pods.planOf(uid)?.claim ? CLAIM_FREED_MS : 0);
       if (observation.atMs - (changedAtMs.get(uid) ?? 0) <= longestMs) return false;
-      return !(isTerminal && (isHeldUp || facts.isBeingEnded(uid)));
+      return !(isOver && (isHeldUp || facts.isBeingEnded(uid)));
     };
     return judged(shownFault(facts, observation.cluster, settled));
   };
@@ -232,13 +232,19 @@ function shownFault(
     if (!facts.pods.isApiPod(uid) || !facts.pods.wanted.has(uid) || !settled(uid, phase)) continue;
     const object = shown.find((one) => one.uid === uid);
     if (object === undefined) return `the object of pod ${uid} is gone`;
-    const same =
-      object.containers === containers || (wasReadOld(facts, uid) && hasMoreRestarts(object.containers, containers));
+    const isOld = wasReadOld(facts, uid);
+    // A kubelet that has started with a stale read may report another end than the one that the API keeps (S1).
+    if (isOld && isTerminal(object.phase) && isTerminal(phase)) continue;
+    const same = object.containers === containers || (isOld && hasMoreRestarts(object.containers, containers));
     if (object.phase !== phase || !same) {
       return `the API shows pod ${uid} as ${object.phase} [${object.containers}], but the kubelet reports ${phase} [${containers}]`;
     }
   }
   return undefined;
+}
+
+function isTerminal(phase: string | undefined): boolean {
+  return phase === 'Failed' || phase === 'Succeeded';
 }
 
 /**
