@@ -12,6 +12,11 @@ export interface Registration {
   readonly node: Node;
   /** Whether the node was created, because it did not exist before. */
   readonly created: boolean;
+  /**
+   * Whether the node may have been created by an earlier attempt whose response was lost. The API server then reports
+   * that the node exists.
+   */
+  readonly mayBeNew: boolean;
   /** The reason why the existing node belongs to another machine. Absent if there is no sign of that. */
   readonly conflict?: string | undefined;
 }
@@ -45,9 +50,13 @@ export class NodeRegistrar {
    * @throws the signal's reason
    */
   async register(makeNode: (signal: AbortSignal) => Promise<Node>, signal: AbortSignal): Promise<Registration> {
+    let mayBeNew = false;
+    const onUnsure = (): void => {
+      mayBeNew = true;
+    };
     for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(delayMs * 2, MAX_DELAY_MS)) {
       try {
-        const registration = await this.#try(await makeNode(signal), signal);
+        const registration = { ...(await this.#try(await makeNode(signal), onUnsure, signal)), mayBeNew };
         this.#logger.info(
           { node: registration.node.metadata.name, created: registration.created },
           'Successfully registered node',
@@ -61,13 +70,16 @@ export class NodeRegistrar {
     }
   }
 
-  async #try(node: Node, signal: AbortSignal): Promise<Registration> {
+  async #try(node: Node, onUnsure: () => void, signal: AbortSignal): Promise<Omit<Registration, 'mayBeNew'>> {
     const name = node.metadata.name ?? '';
     try {
       return { node: await this.#call((limit) => this.#nodes.createNode(node, limit), signal), created: true };
     } catch (error) {
       // The kubelet may be forbidden to create nodes because an administrator creates them, so the node is then read.
-      if (!['AlreadyExists', 'Forbidden'].includes(reasonOf(error) ?? '')) throw error;
+      if (!['AlreadyExists', 'Forbidden'].includes(reasonOf(error) ?? '')) {
+        onUnsure();
+        throw error;
+      }
     }
     const existing = await this.#call((limit) => this.#nodes.getNode(name, { fresh: true }, limit), signal);
     this.#logger.info({ node: name }, 'Node was previously registered');

@@ -49,8 +49,8 @@ export interface NodeStatusComponents {
    */
   readonly onDevicesReported?: (removed: readonly string[]) => void;
   /**
-   * Called when the node did not exist and was created. Data that was read earlier may come from a data store that the
-   * server has lost.
+   * Called when the node was created, may have been created by a request whose response was lost, or is another one of
+   * the same name. Data that was read earlier may come from a data store that the server has lost.
    */
   readonly onCreated?: () => void;
   /** Called from the second consecutive failed status update on, so that the caller can close connections that hang. */
@@ -303,13 +303,16 @@ export class NodeStatusManager {
     const { nodeName } = this.#settings;
     this.#startup.registrationAttempted(clock.monotonic());
     const initial = initialNode(this.#settings);
-    const { node, created, conflict } = await this.#registrar.register((limit) => this.localNode(limit), signal);
+    const known = this.#node?.metadata.uid;
+    const registration = await this.#registrar.register((limit) => this.localNode(limit), signal);
+    const { node, created, mayBeNew, conflict } = registration;
+    const isAnother = known !== undefined && node.metadata.uid !== known;
     this.#registered = true;
     this.#written = node;
     this.#node = node;
     this.#reportConflict(conflict);
+    if (created || mayBeNew || isAnother) this.#components.onCreated?.();
     if (!created) return;
-    this.#components.onCreated?.();
     this.#startup.nodeCreated(clock.monotonic());
     recordNodeEvents(recorder, nodeName, nodeEvents(nodeName, initial, node));
   }

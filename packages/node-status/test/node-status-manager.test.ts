@@ -168,6 +168,36 @@ describe('registration', () => {
     expect(made).toBe(1);
   });
 
+  test('onCreated is called if the node exists after an attempt to create it whose response was lost', async () => {
+    let made = 0;
+    const { start, api, clock } = setUp({}, { onCreated: () => void made++ });
+    api.fault = (method) => {
+      if (method !== 'createNode') return undefined;
+      api.fault = () => undefined;
+      api.putNode({ metadata: { name: 'n1', uid: 'new' } });
+      return Promise.reject(new Error('connection reset'));
+    };
+    const starting = start();
+    await clock.advance(100);
+    await starting;
+    expect([made, api.count('createNode')]).toEqual([1, 2]);
+  });
+
+  test('onCreated is called if another node of this name exists when the node is registered again', async () => {
+    let made = 0;
+    const { start, api, clock, manager } = setUp({}, { onCreated: () => void made++ });
+    await start();
+    await clock.advance(ROUND_MS);
+    api.putNode({ metadata: { name: 'n1', uid: 'other' } });
+    manager.registerAgain();
+    await clock.settle();
+    expect(made).toBe(2);
+    await clock.advance(ROUND_MS);
+    manager.registerAgain();
+    await clock.settle();
+    expect([made, api.count('createNode')]).toEqual([2, 3]);
+  });
+
   test('reports a new number of pods immediately, and keeps the old number if the new number is invalid', async () => {
     const { clock, manager, start, node } = setUp({ maxPods: 110 });
     await start();
