@@ -43,7 +43,8 @@ export async function measureFinished(node: BenchNode, count: number, signal: Ab
   const status = await finishedStatus(node, signal);
   await kubelet.stop();
   await createFinished(node, count, status, signal);
-  await pods.create('newest');
+  const newest = `${node.nodeName}-newest`;
+  await pods.create(newest);
   await kubelet.start();
   const { healthzPort } = kubelet;
   await until('the kubelet is healthy', () => healthz(healthzPort).then(({ ok }) => ok), signal);
@@ -52,7 +53,7 @@ export async function measureFinished(node: BenchNode, count: number, signal: Ab
   const holds = await watched(kubelet);
   const answers: { readonly ok: boolean; readonly ms: number }[] = [];
   let isReady = false;
-  const ready = pods.ready('newest').finally(() => {
+  const ready = pods.ready(newest).finally(() => {
     isReady = true;
   });
   ready.catch(() => {});
@@ -103,7 +104,7 @@ async function createFinished(
   const writer = async (): Promise<void> => {
     while (next < count) {
       signal.throwIfAborted();
-      const name = `finished-${next++}`;
+      const name = `${nodeName}-finished-${next++}`;
       const metadata = { name, namespace: NAMESPACE, uid: '' };
       await client.create(resources.pods, { metadata, spec: { ...ENDING, nodeName } });
       const key = { namespace: NAMESPACE, name, subresource: 'status' };
