@@ -36,7 +36,7 @@ function withoutTokens(context: Readonly<Record<string, string>>): Readonly<Reco
  * these lines (`test/e2e/storage/drivers/csi.go: GetCalls`). Fields of the request have their names in the .proto file,
  * and secrets are a map with hidden values.
  */
-export function grpcCallLine({ rpc, request, code, details }: LoggedCall): string {
+function grpcCallLine({ rpc, request, code, details }: LoggedCall): string {
   const fields = Object.entries(request).map(([field, value]) => [
     field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
     field === 'secrets' ? Object.fromEntries((value as readonly string[]).map((key) => [key, '(secret)'])) : value,
