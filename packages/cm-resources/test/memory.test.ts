@@ -6,7 +6,14 @@ import { containersOf } from '../src/containers-of.ts';
 import { withoutMemory, withoutPodMemory } from '../src/memory/freed-memory.ts';
 import { memoryHints } from '../src/memory/memory-hints.ts';
 import { MemoryReuse } from '../src/memory/memory-reuse.ts';
-import { blocksOf, type MemoryBlock, type MemoryState, takeMemory } from '../src/memory/memory-state.ts';
+import {
+  blocksOf,
+  type MemoryBlock,
+  type MemoryNode,
+  type MemoryState,
+  type MemoryTable,
+  takeMemory,
+} from '../src/memory/memory-state.ts';
 import { requestedMemoryOfPod } from '../src/memory/requested-memory.ts';
 import { hugePageResource, startingMemoryState, unusedMemory } from '../src/memory/starting-memory.ts';
 import { allocateMemory, containerMemoryHints, podMemoryHints } from '../src/memory/static-memory.ts';
@@ -259,6 +266,27 @@ describe('stored memory states', () => {
   }
 });
 
+test('N12: memory that a container has on one node alone does not become free when a container of a group with that node is removed', () => {
+  const both = { nodes: [0, 1], preferred: false };
+  const first = allocated(allocated(unused, pod('first', '3Gi'), both), pod('second', '1Gi'), both);
+  const grouped = withoutPodMemory(allocated(first, pod('third', '1Gi'), both), 'first');
+  // The memory of the second and third pod comes from node 1.
+  expect(free(grouped)).toEqual([3, 1]);
+  const alone = allocated(grouped, pod('alone', '3Gi'), { nodes: [0], preferred: false });
+  const left = withoutPodMemory(alone, 'second');
+  expect(free(left)).toEqual([0, 2]);
+  expect(startingMemoryState(left, unused.nodes)).toBe(left);
+  // The Go kubelet would have freed the memory of node 0 and would have stored these amounts.
+  const [node0, node1] = free(left).map((_, id) => left.nodes.get(id) as MemoryNode);
+  const inUse = (node: MemoryNode | undefined, bytes: number): MemoryNode => {
+    const table = node?.tables.get('memory') as MemoryTable;
+    const memory = { ...table, reserved: bytes, free: table.allocatable - bytes };
+    return { ...(node as MemoryNode), tables: new Map(node?.tables).set('memory', memory) };
+  };
+  const stored = { ...left, nodes: new Map([inUse(node0, 2 * GI), inUse(node1, 2 * GI)].entries()) };
+  expect(startingMemoryState(stored, unused.nodes)).toEqual(left);
+});
+
 test('N12: no memory is allocated twice, and all memory is free when all pods are gone', () => {
   const sizes = fc.constantFrom('256Mi', '512Mi', '1Gi', '2Gi', '3Gi', '4Gi');
   const inits = fc.array(fc.record({ size: sizes, isSidecar: fc.boolean() }), { maxLength: 3 });
@@ -298,6 +326,13 @@ test('N12: no memory is allocated twice, and all memory is free when all pods ar
             expect(table.free).toBeGreaterThanOrEqual(0);
             expect(table.free + table.reserved).toBe(table.allocatable);
           }
+        }
+        // A node has at least the memory in use that containers have on this node alone.
+        for (const [id, { tables }] of state.nodes) {
+          const blocks = [...state.assignments.values()].flatMap((containers) => [...containers.values()].flat());
+          const alone = blocks.filter(({ nodes }) => nodes.length === 1 && nodes.includes(id));
+          const bytes = alone.reduce((all, block) => all + block.bytes, 0);
+          expect(tables.get('memory')?.reserved).toBeGreaterThanOrEqual(bytes);
         }
         const first = leaves ? running.shift() : undefined;
         if (first !== undefined) state = withoutPodMemory(state, first.metadata.uid);

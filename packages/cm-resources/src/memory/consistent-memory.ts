@@ -1,6 +1,9 @@
 import { type MemoryBlock, type MemoryNode, type MemoryState, takeMemory } from './memory-state.ts';
 
-/** Reports whether the amounts of the NUMA nodes fit the allocations. @param unused the nodes without allocations */
+/**
+ * Reports whether the amounts of the NUMA nodes add up to the allocations, as upstream checks at the start.
+ * @param unused the nodes without allocations
+ */
 export function isConsistent(state: MemoryState, unused: MemoryState['nodes']): boolean {
   const blocks = allBlocks(state);
   const groups = blocks.map(({ nodes }) => nodes);
@@ -15,7 +18,25 @@ export function isConsistent(state: MemoryState, unused: MemoryState['nodes']): 
  */
 export function consistentMemory(state: MemoryState): MemoryState {
   const unused = new Map([...state.nodes].map(([id, node]) => [id, unusedNode(id, node)] as const));
-  return isConsistent(state, unused) ? state : { ...state, nodes: expectedNodes(unused, allBlocks(state)) };
+  if (isConsistent(state, unused) && hasMemoryOfAll(state)) return state;
+  return { ...state, nodes: expectedNodes(unused, allBlocks(state)) };
+}
+
+/**
+ * Reports whether each group of nodes has at least the memory in use that its own blocks need, and those of smaller
+ * groups in it. If not, the sums can still be right, because too much memory is in use on the other nodes.
+ */
+function hasMemoryOfAll(state: MemoryState): boolean {
+  const blocks = allBlocks(state);
+  return blocks.every(({ nodes, resource }) => {
+    const inside = blocks.filter((one) => one.resource === resource && one.nodes.every((id) => nodes.includes(id)));
+    const reserved = nodes.map((id) => state.nodes.get(id)?.tables.get(resource)?.reserved ?? 0);
+    return sum(reserved) >= sum(inside.map(({ bytes }) => bytes));
+  });
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((all, one) => all + one, 0);
 }
 
 /** Returns the blocks of all pods. The blocks of containers are parts of the pod's blocks if it has memory as a whole. */
@@ -84,7 +105,7 @@ function sameSums(
   connected: readonly number[],
   resource: string,
 ): boolean {
-  const sum = (nodes: MemoryState['nodes'], field: 'free' | 'reserved'): number =>
-    connected.reduce((all, id) => all + (nodes.get(id)?.tables.get(resource)?.[field] ?? 0), 0);
-  return sum(a, 'free') === sum(b, 'free') && sum(a, 'reserved') === sum(b, 'reserved');
+  const total = (nodes: MemoryState['nodes'], field: 'free' | 'reserved'): number =>
+    sum(connected.map((id) => nodes.get(id)?.tables.get(resource)?.[field] ?? 0));
+  return total(a, 'free') === total(b, 'free') && total(a, 'reserved') === total(b, 'reserved');
 }

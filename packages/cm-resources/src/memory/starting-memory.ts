@@ -1,6 +1,6 @@
 import { formatResourceList, Quantity } from '@node-agent/pod-spec';
 import type { MachineTopology, NumaNode } from '../machine/machine-topology.ts';
-import { isConsistent } from './consistent-memory.ts';
+import { consistentMemory, isConsistent } from './consistent-memory.ts';
 import type { MemoryBlock, MemoryNode, MemoryState, MemoryTable } from './memory-state.ts';
 
 /** Reserved bytes of each NUMA node (`reservedMemory`): a map by node id of maps by resource. */
@@ -57,7 +57,8 @@ export function startingMemoryState(stored: MemoryState, unused: MemoryState['no
       }
     }
   }
-  if (isConsistent(stored, unused)) return stored;
+  // The sums can be right although a node shows memory as free that a container has on this node alone.
+  if (isConsistent(stored, unused)) return consistentMemory(stored);
   return '[memorymanager] the expected machine state is different from the real one';
 }
 
