@@ -191,6 +191,39 @@ describe('failed writes of state files', () => {
     await run;
   });
 
+  test('N12: a failed write is retried although an earlier write, which was slow, succeeds after the failure', async () => {
+    const node = new TestNode({
+      memoryManagerPolicy: 'Static',
+      nodeReservation: { cpu: '1', memory: '512Mi' },
+      reservedMemory: [{ numaNode: 0, limits: { memory: '512Mi' } }],
+    });
+    await node.admit(pod('a', '2', '1Gi'));
+    await node.admit(pod('b', '2', '1Gi'));
+    const stop = new AbortController();
+    const run = node.resources.start(stop.signal);
+    await settle();
+    node.remove('a');
+    let renames = 0;
+    // The write of the CPU state succeeds, and the write of the memory state hangs.
+    const path = (): boolean => renames++ === 1;
+    const slow = node.fs.injectFault({ code: 'EIO', operation: 'rename', path, hangs: true });
+    await node.clock.advance(10_000);
+    await settle();
+    node.remove('b');
+    const full = node.fs.injectFault({ code: 'ENOSPC', operation: 'write', times: Number.POSITIVE_INFINITY });
+    await node.clock.advance(10_000);
+    await settle();
+    slow.remove();
+    await settle();
+    full.remove();
+    expect(await node.file('cpu_manager_state')).toContain('"b"');
+    await node.clock.advance(10_000);
+    await settle();
+    expect(await node.file('cpu_manager_state')).not.toContain('"b"');
+    stop.abort();
+    await run;
+  });
+
   test('loading fails if the state file cannot be written', async () => {
     const node = new TestNode();
     node.fs.injectFault({ code: 'EROFS', operation: 'write' });

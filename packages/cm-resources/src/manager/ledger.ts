@@ -36,8 +36,10 @@ export class Ledger {
   readonly #policies: Policies;
   readonly #cpuFile: StateFile;
   readonly #memoryFile: StateFile;
-  /** Whether a write in the background failed and none has succeeded since. */
+  /** Whether a write in the background failed and no write that began later has succeeded. */
   #isUnwritten = false;
+  /** Number of failed writes in the background. */
+  #failures = 0;
 
   constructor(
     { fs, logger }: { readonly fs: StateFiles; readonly logger: Logger },
@@ -94,8 +96,9 @@ export class Ledger {
 
   /** Resolves when both files have the current state. @throws ContainerResourcesError `StateNotWritten` */
   async write(): Promise<void> {
+    const failures = this.#failures;
     await Promise.all([this.#cpuFile.write(), this.#memoryFile.write()]);
-    this.#isUnwritten = false;
+    if (failures === this.#failures) this.#isUnwritten = false;
   }
 
   /**
@@ -106,6 +109,7 @@ export class Ledger {
     this.write().catch((err: unknown) => {
       if (!this.#isUnwritten) this.#logger.error({ err }, 'Failed to store state to checkpoint');
       this.#isUnwritten = true;
+      this.#failures += 1;
     });
   }
 
