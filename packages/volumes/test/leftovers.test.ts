@@ -5,6 +5,7 @@ import { VolumeError } from '../src/errors.ts';
 import { Leftovers } from '../src/manager/leftovers.ts';
 import type { VolumePlugin } from '../src/manager/plugin.ts';
 import { PluginSet } from '../src/manager/plugin-set.ts';
+import type { VolumeEntry } from '../src/manager/volume-entry.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 import { ROOT } from './helpers.ts';
 
@@ -29,34 +30,87 @@ function pluginOf(name: string, failure?: VolumeError): VolumePlugin {
   };
 }
 
-/** Starts a kubelet over these plugins. @returns the staged volumes that were registered, and the warnings */
+interface TakenIn {
+  /** Staged volumes that were registered. */
+  readonly found: string[];
+  readonly told: unknown[];
+  readonly isWhole: boolean;
+  /** Results of the volumes that the metrics count. */
+  readonly counted: boolean[];
+}
+
+/**
+ * Starts a kubelet over these plugins, which reads the disk `attempts` times.
+ * @param onAttempt called after each attempt; this process has the volumes in directories with the name `own`
+ */
 async function takeIn(
   plugins: readonly VolumePlugin[],
-): Promise<{ readonly found: string[]; readonly told: unknown[] }> {
+  { fs = new MemoryFileSystem(), attempts = 1, onAttempt = async (): Promise<void> => {} } = {},
+): Promise<TakenIn> {
   const found: string[] = [];
+  const counted: boolean[] = [];
   const { logger, lines } = captureLogger();
   const leftovers = new Leftovers({
-    ...{ fs: new MemoryFileSystem(), paths: new PodPaths(ROOT), plugins: new PluginSet(plugins), logger },
-    metrics: { reconstructed: () => {} },
-    entries: { of: () => [] },
+    ...{ fs, paths: new PodPaths(ROOT), plugins: new PluginSet(plugins), logger },
+    metrics: { reconstructed: (succeeded) => void counted.push(succeeded) },
+    entries: { of: () => [{ directoryName: 'own' } as VolumeEntry] },
     operations: { found: () => {}, remove: () => {}, foundStaged: ({ volume }) => void found.push(volume.uniqueName) },
     helpers: {
       ...{ subPaths: { clean: async () => {} }, expander: { expand: async () => {} } },
       metrics: { operation: () => {} },
     },
   });
-  await leftovers.takeIn(new AbortController().signal);
-  return { found, told: lines.map(({ message, fields }) => ({ message, plugin: fields.plugin })) };
+  let isWhole = false;
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    isWhole = await leftovers.takeIn(new AbortController().signal);
+    await onAttempt();
+  }
+  const warnings = lines.filter(({ level }) => level !== 'debug');
+  const told = warnings.map(({ message, fields }) => ({ message, plugin: fields.plugin }));
+  return { found, told, isWhole, counted };
 }
 
 it('a warning names a plugin that cannot find its staged volumes, and the staged volumes of other plugins are registered', async () => {
   const failure = new VolumeError('Io', 'input/output error');
-  expect(await takeIn([pluginOf('a'), pluginOf('b', failure), pluginOf('c')])).toEqual({
+  expect(await takeIn([pluginOf('a'), pluginOf('b', failure), pluginOf('c')])).toMatchObject({
     found: ['a/disk', 'c/disk'],
     told: [{ message: 'Failed to find the staged volumes of a plugin', plugin: 'b' }],
   });
 });
 
+it('V4: all volumes count as registered, and staged volumes are found, although a removal that a former process began fails', async () => {
+  const busy = {
+    ...pluginOf('a'),
+    isRemoving: () => true,
+    tearDown: () => Promise.reject(new VolumeError('Io', 'busy')),
+  };
+  const fs = new MemoryFileSystem();
+  await fs.mkdir(`${ROOT}/pods/p/volumes/a/removing`);
+  expect(await takeIn([busy], { fs })).toEqual({
+    found: ['a/disk'],
+    told: [{ message: 'Failed to register leftovers of a former process on disk', plugin: undefined }],
+    isWhole: true,
+    counted: [false],
+  });
+});
+
+it('counts a leftover volume once although it is read again, and no volume of this process', async () => {
+  const plugin = pluginOf('a');
+  const node = { ...plugin.node, reconstruct: () => Promise.reject(new VolumeError('Io', 'input/output error')) };
+  const fs = new MemoryFileSystem();
+  await fs.mkdir(`${ROOT}/pods/p/volumes/a/former`);
+  const onAttempt = (): Promise<void> => fs.mkdir(`${ROOT}/pods/p/volumes/a/own`);
+  const { counted, isWhole } = await takeIn([{ ...plugin, node } as VolumePlugin], { fs, attempts: 3, onAttempt });
+  expect([counted, isWhole]).toEqual([[false], false]);
+});
+
+it('a plugin that cannot find its staged volumes is logged once, however often the disk is read', async () => {
+  const failure = new VolumeError('Io', 'input/output error');
+  expect((await takeIn([pluginOf('a', failure)], { attempts: 3 })).told).toEqual([
+    { message: 'Failed to find the staged volumes of a plugin', plugin: 'a' },
+  ]);
+});
+
 it('staged volumes of all plugins are registered without a warning', async () => {
-  expect(await takeIn([pluginOf('a'), pluginOf('b')])).toEqual({ found: ['a/disk', 'b/disk'], told: [] });
+  expect(await takeIn([pluginOf('a'), pluginOf('b')])).toMatchObject({ found: ['a/disk', 'b/disk'], told: [] });
 });

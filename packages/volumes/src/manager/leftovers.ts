@@ -9,6 +9,7 @@ import {
   type VolumeOnDisk,
   volumesOnDisk,
 } from '../paths/volumes-on-disk.ts';
+import { LeftoverProblems } from './leftover-problems.ts';
 import type { VolumePlugin } from './plugin.ts';
 import type { PluginSet } from './plugin-set.ts';
 import { takeInFromDisk } from './take-in.ts';
@@ -35,9 +36,15 @@ export class Leftovers {
   readonly #components: LeftoversComponents;
   /** UIDs of the pods whose volumes are all registered. */
   readonly #takenIn = new Set<string>();
+  /** Volumes of former processes that the metrics have counted: UID of the pod, and directory below `volumes`. */
+  readonly #counted = new Set<string>();
+  /** Whether no attempt to register all volumes has ended. */
+  #isFirst = true;
+  readonly #problems: LeftoverProblems;
 
   constructor(components: LeftoversComponents) {
     this.#components = components;
+    this.#problems = new LeftoverProblems(components.logger);
   }
 
   /**
@@ -47,15 +54,21 @@ export class Leftovers {
    */
   async takeIn(signal: AbortSignal): Promise<boolean> {
     await this.#components.plugins.find();
-    return await takeInFromDisk(
+    const isWhole = await takeInFromDisk(
       {
         ...this.#components,
+        problems: this.#problems,
+        isRemoving: (volume) => this.#pluginOf(volume)?.isRemoving(volume.name) ?? false,
+        mustCount: (podUid, volume) => this.#mustCount(podUid, volume),
         takeIn: (podUid, volume) => this.#takeIn(podUid, volume, signal),
         takenIn: this.#takenIn,
         takeInStaged: () => this.#takeInStaged(),
       },
       signal,
     );
+    if (isWhole && !this.#isFirst) this.#problems.over();
+    this.#isFirst = false;
+    return isWhole;
   }
 
   /** Removes all volumes of a pod that are on disk. @param pod the pod if it is known */
@@ -83,12 +96,9 @@ export class Leftovers {
     const { logger, operations } = this.#components;
     const plugin = this.#pluginOf(volume);
     if (plugin === undefined) return;
-    const isRegistered = [...this.#components.entries.of(podUid)].some(
-      ({ directoryName }) => directoryName === volume.name,
-    );
     if (plugin.isRemoving(volume.name)) {
       // If the volume is registered, this process is removing it.
-      if (isRegistered) return;
+      if (this.#isRegistered(podUid, volume)) return;
       await plugin.tearDown(podUid, volume.name, signal);
       logger.info({ podUid, volume: volume.name }, 'Finished an interrupted removal of a volume');
       return;
@@ -97,12 +107,28 @@ export class Leftovers {
     operations.found(key, await this.#actions(podUid, volume));
   }
 
+  #isRegistered(podUid: string, { name }: VolumeOnDisk): boolean {
+    return [...this.#components.entries.of(podUid)].some(({ directoryName }) => directoryName === name);
+  }
+
+  /**
+   * Returns whether the metrics must count the volume: it is not counted yet, and this process has not set it up after
+   * an earlier attempt. Records that the volume is counted.
+   */
+  #mustCount(podUid: string, volume: VolumeOnDisk): boolean {
+    const key = `${podUid}/${idOnDisk(volume)}`;
+    if (this.#counted.has(key)) return false;
+    if (!this.#isFirst && this.#isRegistered(podUid, volume)) return false;
+    this.#counted.add(key);
+    return true;
+  }
+
   /**
    * Registers staged volumes. Called after all pods are registered; a staged volume that no pod uses is unstaged.
    * @returns whether the staged volumes of all plugins are registered
    */
   async #takeInStaged(): Promise<boolean> {
-    const { plugins, operations, logger } = this.#components;
+    const { plugins, operations } = this.#components;
     let isWhole = true;
     for (const plugin of plugins.all()) {
       const { node } = plugin;
@@ -111,7 +137,7 @@ export class Leftovers {
         for (const volume of await node.staged()) operations.foundStaged(stagedVolume(volume, plugin, node));
       } catch (err) {
         isWhole = false;
-        logger.warn({ err, plugin: plugin.name }, 'Failed to find the staged volumes of a plugin');
+        this.#problems.failed({ plugin: plugin.name }, 'Failed to find the staged volumes of a plugin', err);
       }
     }
     return isWhole;

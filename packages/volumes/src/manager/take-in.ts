@@ -1,16 +1,24 @@
 import type { FileSystem } from '@node-agent/host';
-import type { LogFields, Logger } from '@node-agent/telemetry';
+import type { LogFields } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { podsOnDisk, type VolumeOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
+import type { LeftoverProblems } from './leftover-problems.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 
 /** Dependencies of {@link takeInFromDisk}. */
 export interface TakeInComponents {
   readonly fs: Pick<FileSystem, 'readdir'>;
   readonly paths: PodPaths;
-  readonly logger: Logger;
+  readonly problems: LeftoverProblems;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly takeIn: (podUid: string, volume: VolumeOnDisk) => Promise<void>;
+  /** Returns whether a former process had begun to remove the volume. No controller attaches such a volume. */
+  readonly isRemoving: (volume: VolumeOnDisk) => boolean;
+  /**
+   * Returns whether the volume was not counted by an earlier attempt and is not a volume of this process. Records that
+   * it is counted now.
+   */
+  readonly mustCount: (podUid: string, volume: VolumeOnDisk) => boolean;
   /** UIDs of the pods whose volumes are all registered. Earlier attempts have added theirs. */
   readonly takenIn: Set<string>;
   /**
@@ -24,10 +32,10 @@ export interface TakeInComponents {
  * Registers all volumes that a former process left, for all pods in parallel, so that a slow removal in one pod does
  * not delay other pods (W6). A volume that cannot be read or removed now is removed with its pod later and does not
  * prevent the start.
- * @returns whether all volumes are registered
+ * @returns whether all volumes are registered; volumes whose interrupted removal failed do not count
  */
 export async function takeInFromDisk(
-  { fs, paths, logger, metrics, takeIn, takenIn, takeInStaged }: TakeInComponents,
+  { fs, paths, problems, metrics, takeIn, isRemoving, mustCount, takenIn, takeInStaged }: TakeInComponents,
   signal: AbortSignal,
 ): Promise<boolean> {
   const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<boolean> => {
@@ -35,7 +43,7 @@ export async function takeInFromDisk(
       await work();
       return true;
     } catch (err) {
-      if (!signal.aborted) logger.warn({ err, ...fields }, 'Failed to register leftovers of a former process on disk');
+      if (!signal.aborted) problems.failed(fields, 'Failed to register leftovers of a former process on disk', err);
       return false;
     }
   };
@@ -47,9 +55,10 @@ export async function takeInFromDisk(
         for (const volume of await volumesOnDisk(fs, paths, podUid)) {
           if (signal.aborted) return;
           const fields = { podUid, volume: volume.name };
+          const isCounted = mustCount(podUid, volume);
           const isTakenIn = await attempt(fields, () => takeIn(podUid, volume));
-          metrics.reconstructed(isTakenIn);
-          isWholePod &&= isTakenIn;
+          if (isCounted) metrics.reconstructed(isTakenIn);
+          isWholePod &&= isTakenIn || isRemoving(volume);
         }
       });
       if (isRead && isWholePod) takenIn.add(podUid);
