@@ -100,6 +100,24 @@ test('K1: a pod that waits for the admission of an older pod after a restart kee
   await node.stop();
 });
 
+test('K1: a pod whose sandbox has stopped keeps its exclusive CPUs while it waits for the admission of an older pod', async () => {
+  const first = await start(managers);
+  const { world } = first;
+  first.node.setPods([guaranteed('own', '4'), guaranteed('gone', '2')]);
+  await world.clock.advance(5000);
+  const { own } = await cpusets(world);
+  await first.node.stop();
+  const { containers } = await world.cri.listContainers({});
+  const container = containers.find(({ labels }) => labels['io.kubernetes.pod.name'] === 'own');
+  await world.cri.stopPodSandbox({ podSandboxId: container?.podSandboxId ?? '' });
+  const { node } = await start(managers, world);
+  node.setPods([guaranteed('older', '4'), guaranteed('own', '4')]);
+  await world.clock.advance(60_000);
+  expect(await cpusets(world)).toEqual({ own });
+  expect(statusOf(node, 'older')).toMatchObject({ phase: 'Failed', reason: 'UnexpectedAdmissionError' });
+  await node.stop();
+});
+
 test('a pod gets CPUs, memory and devices of one NUMA node, and is rejected if no node has all of them', async () => {
   const { world, node, transport } = await start({
     ...managers,
