@@ -125,9 +125,9 @@ function withTransitionTime(
 }
 
 /**
- * S3: restart counts never decrease, even if the records they were computed from are lost. In a pod that has ended in the
- * API, terminated containers stay as they are: the API server refuses to show them as waiting again, and would be asked
- * forever.
+ * S3: restart counts never decrease, even if the records they were computed from are lost. In a pod whose phase in the
+ * API is terminal, terminated containers stay terminated: the API server rejects a status that shows such a container as
+ * waiting, and the kubelet would send that status forever.
  */
 function mergedContainers(pod: Pod, next: PodStatus): Partial<PodStatus> {
   const api = pod.status ?? {};

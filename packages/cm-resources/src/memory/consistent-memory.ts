@@ -27,9 +27,15 @@ export function consistentMemory(state: MemoryState): MemoryState {
  * groups in it. If not, the sums can still be right, because too much memory is in use on the other nodes.
  */
 function hasMemoryOfAll(state: MemoryState): boolean {
-  const blocks = allBlocks(state);
-  return blocks.every(({ nodes, resource }) => {
-    const inside = blocks.filter((one) => one.resource === resource && one.nodes.every((id) => nodes.includes(id)));
+  // Many blocks have the same nodes, so their bytes are added up first.
+  const needed = new Map<string, MemoryBlock>();
+  for (const block of allBlocks(state)) {
+    const key = `${block.nodes.join()} ${block.resource}`;
+    needed.set(key, { ...block, bytes: block.bytes + (needed.get(key)?.bytes ?? 0) });
+  }
+  const groups = [...needed.values()];
+  return groups.every(({ nodes, resource }) => {
+    const inside = groups.filter((one) => one.resource === resource && one.nodes.every((id) => nodes.includes(id)));
     const reserved = nodes.map((id) => state.nodes.get(id)?.tables.get(resource)?.reserved ?? 0);
     return sum(reserved) >= sum(inside.map(({ bytes }) => bytes));
   });
