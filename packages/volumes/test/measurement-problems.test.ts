@@ -84,7 +84,7 @@ it('each new reason why volumes cannot be measured is logged, and a reason that 
   ]);
 });
 
-it('a measurement that fails because its volumes are removed meanwhile is forgotten', async () => {
+it('the failure of a measurement is dropped if the volumes of its pod are removed during the measurement', async () => {
   const { round, shown, fail, ready } = make(['u1']);
   fail('u1', 'driver is not registered');
   const mounted = ready.get('u1') ?? new Map();

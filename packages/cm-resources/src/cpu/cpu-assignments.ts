@@ -1,3 +1,4 @@
+import { withoutAssignment } from '../assignments.ts';
 import { CpuSet } from '../cpuset/cpu-set.ts';
 
 /** Exclusive CPUs of each container: a map by pod UID of maps by container name. */
@@ -51,19 +52,15 @@ export function withPodCpus(state: CpuState, podUid: string, cpus: CpuSet): CpuS
 export function withoutContainer(state: CpuState, podUid: string, container: string): CpuState {
   const released = cpusOf(state, podUid, container);
   if (released === undefined) return state;
-  const containers = new Map(state.assignments.get(podUid));
-  containers.delete(container);
-  const assignments = new Map(state.assignments);
-  if (containers.size === 0) assignments.delete(podUid);
-  else assignments.set(podUid, containers);
+  const { assignments, others } = withoutAssignment(state.assignments, podUid, container);
   const ofPod = state.pods?.get(podUid);
   if (ofPod !== undefined) {
-    if (containers.size > 0) return { ...state, assignments };
+    if (others.size > 0) return { ...state, assignments };
     const pods = new Map(state.pods);
     pods.delete(podUid);
     return { shared: state.shared.union(ofPod), assignments, pods };
   }
-  const kept = CpuSet.empty.union(...containers.values());
+  const kept = CpuSet.empty.union(...others.values());
   return { ...state, shared: state.shared.union(released.difference(kept)), assignments };
 }
 

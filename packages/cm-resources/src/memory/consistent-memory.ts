@@ -1,4 +1,4 @@
-import { type MemoryBlock, type MemoryNode, type MemoryState, takeMemory } from './memory-state.ts';
+import { type MemoryBlock, type MemoryNode, type MemoryState, sameNodes, takeMemory } from './memory-state.ts';
 
 /**
  * Reports whether the amounts of the NUMA nodes add up to the allocations, as upstream checks at the start.
@@ -87,10 +87,6 @@ function sameMemory(a: MemoryState['nodes'], b: MemoryState['nodes'], groups: re
       return table.allocatable === its.allocatable && sameSums(a, b, connected, resource);
     });
   });
-}
-
-function sameNodes(a: readonly number[], b: readonly number[]): boolean {
-  return a.length === b.length && a.every((id) => b.includes(id));
 }
 
 /** Returns a node and all nodes that are connected to it by groups, directly or through other nodes. */

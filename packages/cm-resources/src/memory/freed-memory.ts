@@ -1,3 +1,4 @@
+import { withoutAssignment } from '../assignments.ts';
 import { consistentMemory } from './consistent-memory.ts';
 import { blocksOf, type MemoryState, returnMemory } from './memory-state.ts';
 
@@ -8,14 +9,10 @@ import { blocksOf, type MemoryState, returnMemory } from './memory-state.ts';
 export function withoutMemory(state: MemoryState, podUid: string, container: string): MemoryState {
   const blocks = blocksOf(state, podUid, container);
   if (blocks === undefined) return state;
-  const containers = new Map(state.assignments.get(podUid));
-  containers.delete(container);
-  const assignments = new Map(state.assignments);
-  if (containers.size === 0) assignments.delete(podUid);
-  else assignments.set(podUid, containers);
+  const { assignments, others } = withoutAssignment(state.assignments, podUid, container);
   const ofPod = state.pods?.get(podUid);
   if (ofPod !== undefined) {
-    if (containers.size > 0) return { ...state, assignments };
+    if (others.size > 0) return { ...state, assignments };
     const pods = new Map(state.pods);
     pods.delete(podUid);
     return consistentMemory({ nodes: ofPod.reduce(returnMemory, state.nodes), assignments, pods });

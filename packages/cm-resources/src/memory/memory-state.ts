@@ -60,6 +60,11 @@ export function blocksOf(
   return assignments.get(podUid)?.get(container);
 }
 
+/** Reports whether two lists have the same NUMA nodes, in any order. */
+export function sameNodes(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((id) => b.includes(id));
+}
+
 /** Sets the blocks of a container, without changing the amounts of the NUMA nodes. */
 export function withBlocks(
   state: MemoryState,

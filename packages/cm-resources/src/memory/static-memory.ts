@@ -5,7 +5,7 @@ import { ContainerResourcesError } from '../errors.ts';
 import { isPodLevel } from '../pod-level.ts';
 import { bestHint, hasRoom, keepsGroups, memoryHints } from './memory-hints.ts';
 import { MemoryReuse } from './memory-reuse.ts';
-import { blocksOf, type MemoryBlock, type MemoryState, takeMemory, withBlocks } from './memory-state.ts';
+import { blocksOf, type MemoryBlock, type MemoryState, sameNodes, takeMemory, withBlocks } from './memory-state.ts';
 import { blocksFrom, checkMemoryPool, dividedMemory, hasMemoryPool } from './pod-memory.ts';
 import { getsMemory, type MemoryRequest, requestedMemory, requestedMemoryOfPod } from './requested-memory.ts';
 
@@ -185,10 +185,6 @@ function withoutReused(
 
 function isInit(pod: Pod, { name }: Container): boolean {
   return (pod.spec.initContainers ?? []).some((init) => init.name === name && !isRestartableInit(init));
-}
-
-function sameNodes(a: readonly number[], b: readonly number[]): boolean {
-  return a.length === b.length && a.every((id) => b.includes(id));
 }
 
 function refused(problem: string): ContainerResourcesError {

@@ -253,9 +253,9 @@ interface Creation {
 }
 
 /**
- * N12: at the end, no container runs on CPUs of another pod. If all CPUs that are not reserved belong to pods and the
- * reservation is strict, the other containers stay where they are, as in upstream
- * (`pkg/kubelet/cm/cpumanager/cpu_manager.go: reconcileState` skips a container whose CPUs are empty).
+ * N12: at the end, no container runs on CPUs of another pod. Not judged if the shared pool is empty, which is possible
+ * with `strict-cpu-reservation`: containers that use the shared pool then keep the CPUs that they had. Upstream does the
+ * same (`pkg/kubelet/cm/cpumanager/cpu_manager.go: reconcileState` skips a container whose CPUs are empty).
  */
 export const strangersAreMoved: Invariant = invariant('N12', ['end'], () => (_, facts) => {
   const { lives, numa } = facts;
