@@ -1,11 +1,11 @@
 #!/usr/bin/env -S node --max-semi-space-size=4 --no-maglev --no-turbofan --v8-pool-size=1
 import { setFlagsFromString } from 'node:v8';
 import { nodeProblem } from '@node-agent/async/node-version';
-import { COLLECTION_FLAG, heapFlags } from './process/heap-size.ts';
+import { START_FLAGS } from './process/heap-size.ts';
 
 // The heap flags must be set before any large module is loaded. In the first line of this file, the flags would prevent
 // the heap from growing later.
-for (const flag of [COLLECTION_FLAG, ...heapFlags('large')]) setFlagsFromString(flag);
+for (const flag of START_FLAGS) setFlagsFromString(flag);
 
 // No top-level `await`: a single executable file does not support it.
 void start(nodeProblem(process.versions.node));

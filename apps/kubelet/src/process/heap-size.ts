@@ -68,3 +68,6 @@ export function heapFlags(size: HeapSize): readonly string[] {
       return ['--no-optimize-for-size', '--semi-space-growth-factor=1', '--heap-growing-percent=50'];
   }
 }
+
+/** V8 flags with which the kubelet starts: until all pod sources are ready, there may be a long list of pods to read. */
+export const START_FLAGS: readonly string[] = [COLLECTION_FLAG, ...heapFlags('large')];
