@@ -78,6 +78,7 @@ const QUIET_LOOKS = 4;
 
 /**
  * Runs a scenario to its end, or until an invariant is broken. Does no I/O. The same scenario gives the same result.
+ * @throws if the check of an invariant throws
  */
 export async function simulate(scenario: Scenario, options: SimulateOptions = {}): Promise<SimulationResult> {
   return new Run(scenario, options).run();
@@ -99,6 +100,8 @@ class Run {
   readonly #faults = new Map<string, number>();
   readonly #statuses = new Statuses();
   #violation: Violation | undefined;
+  /** The first error that a check threw, which ends the run. */
+  #failure: Error | undefined;
   #quietLooks = 0;
   /** The last known `volumesInUse` of the API's node. */
   #inUse: readonly string[] | undefined;
@@ -178,7 +181,7 @@ class Run {
     });
     this.#node.start();
     await clock.settle();
-    while (!over && this.#violation === undefined && (await clock.fireNext())) {
+    while (!over && !this.#hasEnded && (await clock.fireNext())) {
       this.#afterStep();
       this.#countStep();
       if (!lookDue) continue;
@@ -187,9 +190,10 @@ class Run {
       // After the faults have ended, the run ends early once the state has equaled the desired state for some time.
       if (this.#facts.faultsEnded) over = await this.#isQuiet();
     }
-    if (this.#violation === undefined) this.#tell({ kind: 'end', look: await this.#look() });
+    if (!this.#hasEnded) this.#tell({ kind: 'end', look: await this.#look() });
     const elapsedMs = clock.monotonic();
     this.#node.kill('cancelled');
+    if (this.#failure !== undefined) throw this.#failure;
     return {
       scenario: this.#scenario,
       violation: this.#violation,
@@ -198,6 +202,10 @@ class Run {
       traceHash: this.#hash.digest(),
       elapsedMs,
     };
+  }
+
+  get #hasEnded(): boolean {
+    return this.#violation !== undefined || this.#failure !== undefined;
   }
 
   #act(action: Action, stage: Parameters<typeof perform>[1]): void {
@@ -310,7 +318,7 @@ class Run {
   }
 
   #tell(happening: Happening): void {
-    if (this.#violation !== undefined) return;
+    if (this.#hasEnded) return;
     const observation: Observation = { ...happening, atMs: this.#world.clock.monotonic(), kubelet: this.#node.lives };
     const text = describe(observation);
     if (text !== undefined) {
@@ -319,12 +327,19 @@ class Run {
       if (this.#history.length > HISTORY) this.#history.shift();
       this.#options.onObservation?.(text);
     }
-    this.#facts.observe(observation);
-    for (const { id, watch } of this.#watchesOf.get(observation.kind) ?? []) {
-      const wrong = watch.look(observation, this.#facts);
-      if (wrong === undefined) continue;
-      this.#violate(id, wrong);
-      return;
+    let checked = 'facts';
+    try {
+      this.#facts.observe(observation);
+      for (const { id, watch } of this.#watchesOf.get(observation.kind) ?? []) {
+        checked = id;
+        const wrong = watch.look(observation, this.#facts);
+        if (wrong === undefined) continue;
+        this.#violate(id, wrong);
+        return;
+      }
+    } catch (error) {
+      // Not thrown here: the observed component would take the error for a failure of its own call.
+      this.#failure = new Error(`check ${checked} on observation ${observation.kind}`, { cause: error });
     }
   }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { failureLines, generateScenario, shrink, simulate, Totals } from '../src/index.ts';
+import { invariant } from '../src/invariants/invariant.ts';
 
 /**
  * The number is chosen so that the seeds take about two minutes on one core. `npm
@@ -42,4 +43,18 @@ test('the same seed gives the same trace, and another seed gives another trace',
   const other = await simulate(generateScenario(8));
   expect(second).toEqual(first);
   expect(other.traceHash).not.toBe(first.traceHash);
+});
+
+test('an invariant that throws ends the run with its name, and is not taken for a failed call of the runtime', async () => {
+  let looks = 0;
+  const throwing = invariant('C1', ['containerStarted'], () => () => {
+    looks++;
+    throw new TypeError('no such pod');
+  });
+  const result = simulate(generateScenario(7), { invariants: [throwing] });
+  await expect(result).rejects.toMatchObject({
+    message: 'check C1 on observation containerStarted',
+    cause: new TypeError('no such pod'),
+  });
+  expect(looks).toBe(1);
 });
