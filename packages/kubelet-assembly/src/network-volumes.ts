@@ -34,7 +34,8 @@ export function networkVolumes(
   const getSecret = (namespace: string, name: string, signal: AbortSignal): Promise<SecretData | undefined> =>
     objects?.csi.objects.getSecret(namespace, name, signal) ?? Promise.resolve(undefined);
   const secrets = objects && { secrets: getSecret };
-  const common = { ...child('volumes'), fs, foreignFiles, mounter, paths };
+  const hasController = objects !== undefined;
+  const common = { ...child('volumes'), fs, foreignFiles, mounter, paths, hasController };
   return {
     plugins: [
       new NfsPlugin(common),

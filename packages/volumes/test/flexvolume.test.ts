@@ -43,7 +43,7 @@ class MemoryPrograms implements FlexPrograms {
 }
 
 /** A node with the driver `vendor/disk`. */
-async function makeFlex() {
+async function makeFlex(hasController = true) {
   const claims = new MemoryClaims();
   const secrets = new Map<string, SecretData>();
   const devicePaths = new Map<string, string>();
@@ -60,6 +60,7 @@ async function makeFlex() {
       morePlugins: new FlexVolumePlugins(
         {
           ...{ fs, foreignFiles, mounter, paths, clock, recorder, programs, devices },
+          hasController,
           devicePath: (name) => devicePaths.get(name),
           secrets: async (namespace, name) => secrets.get(`${namespace}/${name}`),
         },
@@ -283,6 +284,15 @@ describe('the drivers of flexVolumes', () => {
 });
 
 describe('a flexVolume whose driver attaches volumes', () => {
+  it('a flexVolume whose driver attaches volumes is refused on a node without an API server', async () => {
+    const { manager, programs, signal } = await makeFlex(false);
+    programs.responses = {};
+    const error = await errorOf(manager.waitForAttachAndMount(flexPod(), signal));
+    expect(error.message).toContain(
+      'flexVolume of driver vendor/disk: its driver attaches volumes, which needs an API server',
+    );
+  });
+
   const UNIQUE = 'vendor/disk/data';
 
   /** Starts the manager; the controller attaches each volume that is reported in use. */

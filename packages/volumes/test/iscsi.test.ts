@@ -101,7 +101,7 @@ class MemoryTools implements DiskTools {
 }
 
 /** A node whose controller attaches every volume that is in use, and the claim `c` of an iSCSI disk. */
-function makeIscsi(iscsi: object = {}, spec: object = {}) {
+function makeIscsi(iscsi: object = {}, spec: object = {}, hasController = true) {
   const claims = new MemoryClaims();
   const secrets = new Map<string, SecretData>();
   const status = { attached: [] as readonly string[] };
@@ -114,7 +114,10 @@ function makeIscsi(iscsi: object = {}, spec: object = {}) {
     });
     return {
       plugins: diskPlugins(
-        { fs, foreignFiles, mounter, devices: mounter, paths, loops, clock, recorder, logger: silentLogger },
+        {
+          ...{ fs, foreignFiles, mounter, devices: mounter, paths, loops, clock, recorder, logger: silentLogger },
+          hasController,
+        },
         disks,
         2,
       ),
@@ -258,6 +261,19 @@ describe('an iSCSI volume', () => {
       [],
     ]);
     expect(fs.paths().filter((path) => path.includes('-lun-3') && path.startsWith(ROOT))).toEqual([]);
+    await stop();
+  });
+
+  it('an iSCSI volume is connected at once on a node without an API server, where no controller attaches it', async () => {
+    const { start, mounter, clock, signal } = makeIscsi({}, {}, false);
+    const { manager, stop } = await start();
+    const inline = { name: 'data', iscsi: { targetPortal: '192.0.2.1', iqn: IQN, lun: 3 } };
+    const pod = podOf([inline], 'u1');
+    const mounting = manager.waitForAttachAndMount(pod, signal);
+    await clock.advance(1_000);
+    await mounting;
+    expect(mounter.asked).toEqual([`disk ${LINK} `, 'bind']);
+    expect(manager.volumesInUse()).toEqual([]);
     await stop();
   });
 

@@ -28,6 +28,8 @@ export interface DiskBlockComponents extends BlockMapperComponents {
   readonly connections: DiskConnections;
   readonly paths: Pick<PodPaths, 'pluginDataDir' | 'volumeDevicesDir'>;
   readonly calls: UnansweredCalls;
+  /** See `NetworkDiskComponents`. Default: true. */
+  readonly hasController?: boolean;
   readonly logger: Logger;
 }
 
@@ -65,7 +67,8 @@ export class DiskBlockPlugin implements VolumePlugin {
   }
 
   async resolve(pod: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
-    return diskVolume(this.name, this.#components.connections, pod, spec);
+    const { connections, hasController = true } = this.#components;
+    return diskVolume(this.name, connections, hasController, pod, spec);
   }
 
   unanswered(_podUid: string, _directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined {

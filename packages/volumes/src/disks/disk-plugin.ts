@@ -37,6 +37,8 @@ export interface DiskPluginComponents {
   readonly disks: NetworkDisks;
   readonly connections: DiskConnections;
   readonly calls: UnansweredCalls;
+  /** See `NetworkDiskComponents`. Default: true. */
+  readonly hasController?: boolean;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly recorder?: EventRecorder;
@@ -85,7 +87,8 @@ export class DiskPlugin implements VolumePlugin {
   }
 
   async resolve(pod: Pod, spec: VolumeSpec): Promise<ResolvedVolume> {
-    return diskVolume(this.name, this.#components.connections, pod, spec);
+    const { connections, hasController = true } = this.#components;
+    return diskVolume(this.name, connections, hasController, pod, spec);
   }
 
   unanswered(_podUid: string, _directoryName: string, node: NodeVolume | undefined): UnansweredCall | undefined {

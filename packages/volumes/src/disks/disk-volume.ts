@@ -14,17 +14,22 @@ export function isOnDisk(disks: Pick<NetworkDisks, 'source'>, spec: VolumeSpec):
   }
 }
 
-/** Returns a pod's volume on a disk that is connected once for the node. @throws VolumeError */
+/**
+ * Returns a pod's volume on a disk that is connected once for the node.
+ * @param attachable whether a controller decides when this node may connect the disk
+ * @throws VolumeError
+ */
 export function diskVolume(
   plugin: string,
   connections: Pick<DiskConnections, 'sourceOf'>,
+  attachable: boolean,
   { metadata }: Pod,
   spec: VolumeSpec,
 ): ResolvedVolume {
   const resolved = podVolume(spec);
   const node: NodeVolume = {
     ...{ uniqueName: `${plugin}/${connections.sourceOf(spec).uniqueName}`, name: resolved.directoryName, spec },
-    ...{ exclusive: isReadWriteOncePod(spec), attachable: true, namespace: metadata.namespace },
+    ...{ exclusive: isReadWriteOncePod(spec), attachable, namespace: metadata.namespace },
   };
   return { ...resolved, node };
 }

@@ -49,6 +49,11 @@ export interface NetworkDiskComponents {
   readonly loops?: LoopDevices;
   /** Reads secrets with CHAP credentials of iSCSI targets; absent without an API server. */
   readonly secrets?: VolumeSecrets;
+  /**
+   * Whether an attach/detach controller decides which node may use a disk. Default: true. A node without an API server
+   * has no controller, and connects disks at once; upstream's pods wait for the controller forever.
+   */
+  readonly hasController?: boolean;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly recorder?: EventRecorder;

@@ -42,6 +42,8 @@ export interface FlexPluginComponents extends FlexStagingComponents {
   readonly calls: UnansweredCalls;
   /** Reads the secrets of volumes; `undefined` without an API server. */
   readonly secrets: VolumeSecrets | undefined;
+  /** See `FlexVolumeComponents`. */
+  readonly hasController: boolean;
   readonly clock: Pick<Clock, 'setTimer' | 'monotonic'>;
   readonly logger: Logger;
   readonly recorder: EventRecorder;
@@ -79,6 +81,10 @@ export class FlexPlugin implements VolumePlugin {
     await this.#driver.refresh();
     const { attach } = await this.#driver.capabilities(signal);
     if (!attach) return resolved;
+    if (!this.#components.hasController) {
+      const why = 'its driver attaches volumes, which needs an API server';
+      throw new VolumeError('UnsupportedVolume', `flexVolume of driver ${this.#driver.name}: ${why}`);
+    }
     const name = resolved.directoryName;
     // The result is ignored, as in upstream, but the driver can refuse the volume by an error.
     await this.#driver.call('getvolumename', [driverOptions(requiredFlexSource(spec))], `${this.name}/${name}`, signal);

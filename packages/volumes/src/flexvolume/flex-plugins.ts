@@ -38,6 +38,11 @@ export interface FlexVolumeComponents {
   readonly paths: PodPaths;
   /** Reads the secrets that volumes pass to their drivers; absent without an API server. */
   readonly secrets?: VolumeSecrets;
+  /**
+   * Whether an attach/detach controller calls the drivers that attach volumes. Default: true. Without one, volumes of
+   * such drivers are refused.
+   */
+  readonly hasController?: boolean;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly recorder?: EventRecorder;
@@ -107,10 +112,25 @@ export class FlexVolumePlugins implements PluginSource {
   }
 
   #make(directory: string): Known {
-    const { devices, devicePath = () => undefined, secrets, paths, ...components } = this.#components;
+    const {
+      devices,
+      devicePath = () => undefined,
+      secrets,
+      paths,
+      hasController = true,
+      ...components
+    } = this.#components;
     const calls = this.#calls;
     const driver = new FlexDriver({ ...components, calls }, join(this.#directory, directory));
-    const own = { driver, calls, devices, devicePath, secrets, paths: new FlexPaths(paths, driver.name) };
+    const own = {
+      driver,
+      calls,
+      devices,
+      devicePath,
+      secrets,
+      hasController,
+      paths: new FlexPaths(paths, driver.name),
+    };
     return { driver, plugin: new FlexPlugin({ ...components, ...own }) };
   }
 }
