@@ -27,6 +27,7 @@ import {
 const { signal } = new AbortController();
 /** Time limit of a test. An emulated machine on busy CPUs needs minutes instead of seconds. */
 const TIMEOUT = { timeout: 2_700_000 };
+const EXPLAIN_EVERY_MS = 60_000;
 const FOREVER = 'trap "exit 0" TERM; while :; do sleep 1 & wait $!; done';
 /** Writes one of the two kinds of files: a line at once, or a number that grows. */
 const write = (file: string): string => `echo written by ${file} > /data/${file}`;
@@ -116,6 +117,18 @@ describe('kubelet with network volumes', TIMEOUT, () => {
     const answer = await fetch(`http://127.0.0.1:${side.kubelet.healthzPort}/healthz`);
     assert.equal(`${answer.status} ${await answer.text()}`, '200 ok');
   };
+  /** Waits until pods are running. Every minute, prints the kubelet's explanation for each pod that is not. */
+  const running = async (names: readonly string[]): Promise<void> => {
+    const timer = setInterval(() => void printExplanations(names), EXPLAIN_EVERY_MS);
+    try {
+      await side.running(names, signal);
+    } finally {
+      clearInterval(timer);
+    }
+  };
+  const printExplanations = async (names: readonly string[]): Promise<void> => {
+    for (const name of names) say(`${name}: ${await explain(name).catch(String)}`);
+  };
   const remove = async (names: readonly string[]): Promise<void> => {
     for (const name of names) await side.remove(name);
     for (const name of names) await untilGone(name);
@@ -151,12 +164,12 @@ describe('kubelet with network volumes', TIMEOUT, () => {
 
   test('pods write and read the files of an NFS export with the versions 4.2 and 3, and cannot write to a read-only volume', async () => {
     await side.write(pod('newest', nfs(NEWEST), `${write('newest')}; ${count('count')}`));
-    await side.running(['newest'], signal);
+    await running(['newest']);
     say('the pod newest is running');
     assert.equal(await readFile(join(EXPORT, 'newest'), 'utf8'), 'written by newest\n');
     await side.write(pod('older', nfs(VERSION_3), `cat /data/newest; ${write('older')}; ${FOREVER}`));
     await side.write(pod('reader', nfs(NEWEST, true), `cat /data/newest; touch /data/reader; echo $?; ${FOREVER}`));
-    await side.running(['older', 'reader'], signal);
+    await running(['older', 'reader']);
     await untilOutput('older', 'written by newest');
     await untilOutput('reader', 'written by newest');
     await untilOutput('reader', '1');
@@ -176,11 +189,11 @@ describe('kubelet with network volumes', TIMEOUT, () => {
 
   test('pods write and read the disks of an iSCSI target, which are formatted if empty and mounted once for all pods', async () => {
     await side.write(pod('disk', iscsi(0), `${write('disk')}; sync; ${FOREVER}`));
-    await side.running(['disk'], signal);
+    await running(['disk']);
     say('the pod disk is running');
     await side.write(pod('same', iscsi(0), `cat /data/disk; ${FOREVER}`));
     await side.write(pod('sealed', iscsi(1, true), `ls /data; touch /data/sealed; echo $?; ${FOREVER}`));
-    await side.running(['same', 'sealed'], signal);
+    await running(['same', 'sealed']);
     await untilOutput('same', 'written by disk');
     await untilOutput('sealed', '1');
     assert.ok((await outputOf('sealed')).includes('touch: /data/sealed: Read-only file system'));
@@ -211,7 +224,7 @@ describe('kubelet with network volumes', TIMEOUT, () => {
     await side.kubelet.stop('SIGKILL');
     await side.remove('sealed');
     await side.kubelet.start();
-    await side.running(names, signal);
+    await running(names);
     say('the kubelet runs again');
     await untilGone('sealed');
     await until('the unmount of the removed pod', async () =>
@@ -239,7 +252,7 @@ describe('kubelet with network volumes', TIMEOUT, () => {
   test('W6: while the NFS server is stopped, the kubelet stays healthy, other pods start, and the waiting pods are explained', async () => {
     await side.write(pod('kept', nfs(NEWEST), count('kept')));
     await side.write(pod('removed', nfs(VERSION_3), count('removed')));
-    await side.running(['kept', 'removed'], signal);
+    await running(['kept', 'removed']);
     await untilCounts('kept');
     await untilCounts('removed');
     const lives = await livesOf(['kept']);
@@ -248,7 +261,7 @@ describe('kubelet with network volumes', TIMEOUT, () => {
     await side.write(pod('late', nfs(NEWEST), `${write('late')}; ${FOREVER}`));
     await side.remove('removed');
     await side.write(pod('bystander', undefined, FOREVER));
-    await side.running(['bystander'], signal);
+    await running(['bystander']);
     say('a pod without a volume is running');
     await assertHealthy();
     const late = await until('an explanation of the pod that waits for the mount', async () => {
@@ -262,7 +275,7 @@ describe('kubelet with network volumes', TIMEOUT, () => {
     await side.kubelet.stop('SIGKILL');
     await side.kubelet.start();
     await side.write(pod('another', undefined, FOREVER));
-    await side.running(['kept', 'bystander', 'another'], signal);
+    await running(['kept', 'bystander', 'another']);
     await assertHealthy();
     say('a restarted kubelet is healthy, too');
     assert.deepEqual(await livesOf(['kept']), lives);
@@ -271,7 +284,7 @@ describe('kubelet with network volumes', TIMEOUT, () => {
 
     await continueNfs();
     say('started the NFS server again');
-    await side.running(['late'], signal);
+    await running(['late']);
     say('the late pod is running');
     await untilCounts('kept');
     await untilGone('removed');
