@@ -289,7 +289,10 @@ describe('kubelet with network volumes', TIMEOUT, () => {
     await untilCounts('kept');
     await untilGone('removed');
     assert.deepEqual(await livesOf(['kept']), lives);
-    assert.equal(await readFile(join(EXPORT, 'late'), 'utf8'), 'written by late\n');
+    // The container starts before the server's grace period is over, and its write waits.
+    await until('the file of the late pod', async () =>
+      (await readFile(join(EXPORT, 'late'), 'utf8').catch(() => '')) === 'written by late\n' ? true : undefined,
+    );
     await remove(['kept', 'late', 'bystander', 'another']);
     await side.empty(signal);
     await untilNothingIsLeft();
