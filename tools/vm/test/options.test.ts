@@ -4,7 +4,7 @@ import { SUITES } from '../src/share.ts';
 
 describe('parseOptions of test-v2', () => {
   test.each([
-    [[], { what: 'test', suites: ['groups', 'pressure', 'kubelet', 'shutdown', 'package'] }],
+    [[], { what: 'test', suites: ['groups', 'pressure', 'kubelet', 'shutdown', 'package', 'volumes'] }],
     [['test', 'compare'], { what: 'test', suites: ['compare'] }],
     [['build'], { what: 'build' }],
     [['run', 'id -u', '--share', '/tmp'], { what: 'run', command: 'id -u', share: '/tmp' }],
