@@ -324,7 +324,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
   async #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#deps;
     logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
-    this.#housekeeper.requestPass();
+    // If the sync of an updated pod changes anything, that sync requests the pass, which lists all pods of the runtime.
+    if (op !== 'UPDATE') this.#housekeeper.requestPass();
     const { handler } = this.#sync;
     const isAddition = op === 'ADD' || op === 'SET';
     const handle = (portion: readonly Pod[]): void => {

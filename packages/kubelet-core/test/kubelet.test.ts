@@ -295,6 +295,23 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
+  test.each([
+    ['UPDATE', 0],
+    ['RECONCILE', 1],
+    ['DELETE', 1],
+    ['REMOVE', 1],
+  ] as const)('K5: after the configuration update %s of a pod, housekeeping runs %i times', async (op, passes) => {
+    const { kubelet, clock, updates, workers, controller } = setUp();
+    void kubelet.run(controller.signal);
+    updates.push(add('a'));
+    await clock.advance(4000);
+    const before = workers.syncKnownPodsCalls;
+    updates.push({ op, source: 'api', pods: [makePod('a')] });
+    await clock.advance(4000);
+    expect(workers.syncKnownPodsCalls - before).toBe(passes);
+    controller.abort();
+  });
+
   test('housekeeping runs after a pod sync that changed something or failed, not after an idle sync', async () => {
     let sync: () => Promise<{ results: { action: string; target: string }[] }> = async () => ({ results: [] });
     const { kubelet, clock, workers, state, controller } = setUp({
