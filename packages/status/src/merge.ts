@@ -125,27 +125,34 @@ function withTransitionTime(
 }
 
 /**
- * S3: restart counts never decrease, even if the records they were computed from are lost. In a pod whose phase in the
- * API is terminal, terminated containers stay terminated: the API server rejects a status that shows such a container as
- * waiting, and the kubelet would send that status forever.
+ * S3: restart counts never decrease, even if the records they were computed from are lost. A terminated container stays
+ * terminated if its pod's phase in the API is terminal or if it is an ephemeral container: the API server rejects a
+ * status that shows such a container as waiting or running (`ValidatePodStatusUpdate` in
+ * `pkg/apis/core/validation/validation.go`), and the kubelet would send that status forever.
  */
 function mergedContainers(pod: Pod, next: PodStatus): Partial<PodStatus> {
   const api = pod.status ?? {};
   const isOver = isTerminalPhase(api.phase) && !isMirrorPod(pod);
-  const keep = (
-    before: readonly ContainerStatus[] = [],
-    after: readonly ContainerStatus[] | undefined,
-  ): readonly ContainerStatus[] | undefined =>
-    after?.map((status) => {
-      const old = before.find(({ name }) => name === status.name);
-      if (isOver && old?.state?.terminated != null && status.state?.terminated == null) return old;
-      const { restartCount = 0 } = old ?? {};
-      return restartCount > status.restartCount ? { ...status, restartCount } : status;
-    });
-  const main = keep(api.containerStatuses, next.containerStatuses);
-  const init = keep(api.initContainerStatuses, next.initContainerStatuses);
+  const main = mergedStatuses(api.containerStatuses, next.containerStatuses, isOver);
+  const init = mergedStatuses(api.initContainerStatuses, next.initContainerStatuses, isOver);
+  const ephemeral = mergedStatuses(api.ephemeralContainerStatuses, next.ephemeralContainerStatuses, true);
   return {
     ...(main && { containerStatuses: main }),
     ...(init && { initContainerStatuses: init }),
+    ...(ephemeral && { ephemeralContainerStatuses: ephemeral }),
   };
+}
+
+/** @param staysTerminated whether terminated containers stay terminated */
+function mergedStatuses(
+  before: readonly ContainerStatus[] = [],
+  after: readonly ContainerStatus[] | undefined,
+  staysTerminated: boolean,
+): readonly ContainerStatus[] | undefined {
+  return after?.map((status) => {
+    const old = before.find(({ name }) => name === status.name);
+    if (staysTerminated && old?.state?.terminated != null && status.state?.terminated == null) return old;
+    const { restartCount = 0 } = old ?? {};
+    return restartCount > status.restartCount ? { ...status, restartCount } : status;
+  });
 }

@@ -234,3 +234,18 @@ test.each([
     expect(states.map(({ state }) => Object.keys(state ?? {}))).toEqual([[shown], [shown]]);
   },
 );
+
+test.each(['Failed', 'Running'])(
+  'S8: in a pod whose phase in the API is %s, an ephemeral container that has terminated stays terminated, because the API server rejects any other status',
+  (phase) => {
+    const ended = apiStatus('debug', 0);
+    const states = [{ waiting: { reason: 'ContainerCreating' } }, { running: {} }];
+    for (const state of states) {
+      const merged = merge(
+        { phase, ephemeralContainerStatuses: [ended] },
+        { phase: 'Running', ephemeralContainerStatuses: [{ ...ended, state }, apiStatus('new', 'running')] },
+      );
+      expect(merged.ephemeralContainerStatuses).toEqual([ended, apiStatus('new', 'running')]);
+    }
+  },
+);
