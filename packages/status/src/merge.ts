@@ -1,10 +1,13 @@
 import {
   type ContainerStatus,
+  canRestartAll,
+  defaultRestartFeatures,
   isMirrorPod,
   isTerminalPhase,
   type Pod,
   type PodCondition,
   type PodStatus,
+  shouldRestartExited,
 } from '@node-agent/pod-spec';
 import { isKubeletCondition } from './conditions.ts';
 import { apiTime } from './time.ts';
@@ -126,16 +129,21 @@ function withTransitionTime(
 
 /**
  * S3: restart counts never decrease, even if the records they were computed from are lost. A terminated container stays
- * terminated if its pod's phase in the API is terminal or if it is an ephemeral container: the API server rejects a
- * status that shows such a container as waiting or running (`ValidatePodStatusUpdate` in
- * `pkg/apis/core/validation/validation.go`), and the kubelet would send that status forever.
+ * terminated if the API server rejects a status that shows it as waiting or running (`ValidatePodStatusUpdate` in
+ * `pkg/apis/core/validation/validation.go`). Otherwise the kubelet would send that status again and again, and the API
+ * would keep the pod's old phase, conditions and addresses. A terminated container of a pod with a terminal phase stays
+ * terminated, too.
  */
 function mergedContainers(pod: Pod, next: PodStatus): Partial<PodStatus> {
   const api = pod.status ?? {};
   const isOver = isTerminalPhase(api.phase) && !isMirrorPod(pod);
-  const main = mergedStatuses(api.containerStatuses, next.containerStatuses, isOver);
-  const init = mergedStatuses(api.initContainerStatuses, next.initContainerStatuses, isOver);
-  const ephemeral = mergedStatuses(api.ephemeralContainerStatuses, next.ephemeralContainerStatuses, true);
+  const main = mergedStatuses(api.containerStatuses, next.containerStatuses, () => isOver);
+  const init = mergedStatuses(
+    api.initContainerStatuses,
+    next.initContainerStatuses,
+    (old) => isOver || initStaysTerminated(pod, old),
+  );
+  const ephemeral = mergedStatuses(api.ephemeralContainerStatuses, next.ephemeralContainerStatuses, () => true);
   return {
     ...(main && { containerStatuses: main }),
     ...(init && { initContainerStatuses: init }),
@@ -143,16 +151,30 @@ function mergedContainers(pod: Pod, next: PodStatus): Partial<PodStatus> {
   };
 }
 
-/** @param staysTerminated whether terminated containers stay terminated */
+/** @param staysTerminated returns whether a terminated container stays terminated */
 function mergedStatuses(
   before: readonly ContainerStatus[] = [],
   after: readonly ContainerStatus[] | undefined,
-  staysTerminated: boolean,
+  staysTerminated: (old: ContainerStatus) => boolean,
 ): readonly ContainerStatus[] | undefined {
   return after?.map((status) => {
     const old = before.find(({ name }) => name === status.name);
-    if (staysTerminated && old?.state?.terminated != null && status.state?.terminated == null) return old;
+    if (old?.state?.terminated != null && status.state?.terminated == null && staysTerminated(old)) return old;
     const { restartCount = 0 } = old ?? {};
     return restartCount > status.restartCount ? { ...status, restartCount } : status;
   });
+}
+
+/**
+ * Returns whether the API server shows a terminated init container as terminated whatever runs. In a new sandbox, for
+ * example after a reboot, an init container runs again although its restart policy is OnFailure and it had succeeded
+ * (C3). The rejected status of a mirror pod is needed: the mirror pod is then replaced.
+ */
+function initStaysTerminated(pod: Pod, { name, state }: ContainerStatus): boolean {
+  if (isMirrorPod(pod) || canRestartAll(pod, defaultRestartFeatures)) return false;
+  const container = pod.spec.initContainers?.find((one) => one.name === name);
+  if (container === undefined) return false;
+  // The API server looks only at the exit code.
+  const end = { exitCode: state?.terminated?.exitCode ?? 0, reason: '' };
+  return !shouldRestartExited(pod, container, end, defaultRestartFeatures);
 }
