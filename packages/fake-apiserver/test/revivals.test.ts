@@ -28,3 +28,23 @@ test('a terminated container that must not restart cannot become waiting, unless
   expect(await revived('Restart')).toBe(422);
   expect(await revived('RestartAllContainers')).toBe(200);
 });
+
+test.each([
+  ['initContainerStatuses', 'OnFailure', 0, 422],
+  ['initContainerStatuses', 'OnFailure', 1, 200],
+  ['initContainerStatuses', 'Never', 1, 422],
+  ['initContainerStatuses', 'Always', 0, 200],
+  ['ephemeralContainerStatuses', 'Always', 0, 422],
+])(
+  'a container in %s of a pod with policy %s that exited with %i and becomes waiting gets the response %i',
+  async (list, restartPolicy, exitCode, expected) => {
+    const { api } = world();
+    const initContainers = [{ name: 'first', image: 'busybox' }];
+    await call(api, 'POST', PODS, pod('web', { restartPolicy, initContainers, containers }));
+    const path = `${PODS}/web/status`;
+    const shown = (state: object): object => ({ status: { [list]: [{ name: 'first', restartCount: 0, state }] } });
+    expect((await call(api, 'PATCH', path, shown({ terminated: { exitCode } }), patch)).status).toBe(200);
+    const waiting = { waiting: {}, terminated: null };
+    expect((await call(api, 'PATCH', path, shown(waiting), patch)).status).toBe(expected);
+  },
+);

@@ -1,10 +1,13 @@
 import {
   type ContainerStatus,
+  canRestartAll,
+  defaultRestartFeatures,
   isMirrorPod,
   isTerminalPhase,
   type Pod,
   type PodCondition,
   type PodStatus,
+  shouldRestartExited,
 } from '@node-agent/pod-spec';
 import { isKubeletCondition } from './conditions.ts';
 import { apiTime } from './time.ts';
@@ -125,27 +128,53 @@ function withTransitionTime(
 }
 
 /**
- * S3: restart counts never decrease, even if the records they were computed from are lost. In a pod whose phase in the
- * API is terminal, terminated containers stay terminated: the API server rejects a status that shows such a container as
- * waiting, and the kubelet would send that status forever.
+ * S3: restart counts never decrease, even if the records they were computed from are lost. A terminated container stays
+ * terminated if the API server rejects a status that shows it as waiting or running (`ValidatePodStatusUpdate` in
+ * `pkg/apis/core/validation/validation.go`). Otherwise the kubelet would send that status again and again, and the API
+ * would keep the pod's old phase, conditions and addresses. A terminated container of a pod with a terminal phase stays
+ * terminated, too.
  */
 function mergedContainers(pod: Pod, next: PodStatus): Partial<PodStatus> {
   const api = pod.status ?? {};
   const isOver = isTerminalPhase(api.phase) && !isMirrorPod(pod);
-  const keep = (
-    before: readonly ContainerStatus[] = [],
-    after: readonly ContainerStatus[] | undefined,
-  ): readonly ContainerStatus[] | undefined =>
-    after?.map((status) => {
-      const old = before.find(({ name }) => name === status.name);
-      if (isOver && old?.state?.terminated != null && status.state?.terminated == null) return old;
-      const { restartCount = 0 } = old ?? {};
-      return restartCount > status.restartCount ? { ...status, restartCount } : status;
-    });
-  const main = keep(api.containerStatuses, next.containerStatuses);
-  const init = keep(api.initContainerStatuses, next.initContainerStatuses);
+  const main = mergedStatuses(api.containerStatuses, next.containerStatuses, () => isOver);
+  const init = mergedStatuses(
+    api.initContainerStatuses,
+    next.initContainerStatuses,
+    (old) => isOver || initStaysTerminated(pod, old),
+  );
+  const ephemeral = mergedStatuses(api.ephemeralContainerStatuses, next.ephemeralContainerStatuses, () => true);
   return {
     ...(main && { containerStatuses: main }),
     ...(init && { initContainerStatuses: init }),
+    ...(ephemeral && { ephemeralContainerStatuses: ephemeral }),
   };
+}
+
+/** @param staysTerminated returns whether a terminated container stays terminated */
+function mergedStatuses(
+  before: readonly ContainerStatus[] = [],
+  after: readonly ContainerStatus[] | undefined,
+  staysTerminated: (old: ContainerStatus) => boolean,
+): readonly ContainerStatus[] | undefined {
+  return after?.map((status) => {
+    const old = before.find(({ name }) => name === status.name);
+    if (old?.state?.terminated != null && status.state?.terminated == null && staysTerminated(old)) return old;
+    const { restartCount = 0 } = old ?? {};
+    return restartCount > status.restartCount ? { ...status, restartCount } : status;
+  });
+}
+
+/**
+ * Returns whether the API server shows a terminated init container as terminated whatever runs. In a new sandbox, for
+ * example after a reboot, an init container runs again although its restart policy is OnFailure and it had succeeded
+ * (C3). The rejected status of a mirror pod is needed: the mirror pod is then replaced.
+ */
+function initStaysTerminated(pod: Pod, { name, state }: ContainerStatus): boolean {
+  if (isMirrorPod(pod) || canRestartAll(pod, defaultRestartFeatures)) return false;
+  const container = pod.spec.initContainers?.find((one) => one.name === name);
+  if (container === undefined) return false;
+  // The API server looks only at the exit code.
+  const end = { exitCode: state?.terminated?.exitCode ?? 0, reason: '' };
+  return !shouldRestartExited(pod, container, end, defaultRestartFeatures);
 }

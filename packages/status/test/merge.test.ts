@@ -234,3 +234,52 @@ test.each([
     expect(states.map(({ state }) => Object.keys(state ?? {}))).toEqual([[shown], [shown]]);
   },
 );
+
+test.each(['Failed', 'Running'])(
+  'S8: in a pod whose phase in the API is %s, an ephemeral container that has terminated stays terminated, because the API server rejects any other status',
+  (phase) => {
+    const ended = apiStatus('debug', 0);
+    const states = [{ waiting: { reason: 'ContainerCreating' } }, { running: {} }];
+    for (const state of states) {
+      const merged = merge(
+        { phase, ephemeralContainerStatuses: [ended] },
+        { phase: 'Running', ephemeralContainerStatuses: [{ ...ended, state }, apiStatus('new', 'running')] },
+      );
+      expect(merged.ephemeralContainerStatuses).toEqual([ended, apiStatus('new', 'running')]);
+    }
+  },
+);
+
+test.each([
+  ['OnFailure', 0, undefined, 'terminated'],
+  ['OnFailure', 1, undefined, 'waiting'],
+  ['Never', 1, undefined, 'terminated'],
+  ['Never', 1, 'OnFailure', 'waiting'],
+  ['Always', 0, undefined, 'waiting'],
+  ['OnFailure', 0, 'Always', 'waiting'],
+] as const)(
+  'S8: with policy %s, an init container that exited with %i (own policy: %s) and runs again in a new sandbox is shown as %s, as the API server allows',
+  (restartPolicy, exitCode, own, shown) => {
+    const init = { name: 'init', image: 'busybox:1', ...(own && { restartPolicy: own }) };
+    const status = { phase: 'Running', podIP: '10.0.0.1', initContainerStatuses: [apiStatus('init', exitCode)] };
+    const pod = makePod({ restartPolicy, initContainers: [init] }, { status });
+    const next = { phase: 'Pending', podIP: '10.0.0.2', initContainerStatuses: [apiStatus('init', 'waiting')] };
+    const merged = mergePodStatus(pod, next, { couldHaveRunningContainers: true, nowMs: now });
+    expect(merged).toMatchObject({ phase: 'Pending', podIP: '10.0.0.2' });
+    expect(Object.keys(merged.initContainerStatuses?.[0]?.state ?? {})).toEqual([shown]);
+  },
+);
+
+test('F4: the status of a mirror pod shows that its init containers run again, so that the API server rejects it and the mirror pod is replaced', () => {
+  const annotations = { 'kubernetes.io/config.mirror': 'hash' };
+  const pod = makePod({ restartPolicy: 'OnFailure', initContainers: [{ name: 'init', image: 'busybox:1' }] });
+  const mirror = {
+    ...{ ...pod, metadata: { ...pod.metadata, annotations } },
+    status: { initContainerStatuses: [apiStatus('init', 0)] },
+  };
+  const waiting = apiStatus('init', 'waiting');
+  const context = { couldHaveRunningContainers: true, nowMs: now };
+  expect(mergePodStatus(mirror, { initContainerStatuses: [waiting] }, context).initContainerStatuses).toEqual([
+    waiting,
+  ]);
+});

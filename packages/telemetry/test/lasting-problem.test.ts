@@ -45,3 +45,47 @@ test('a lasting problem may be logged without an error', () => {
     ['debug', 'Unable', 2],
   ]);
 });
+
+test('a reason that several subjects share is logged once, and its end when no subject fails for that reason any more', () => {
+  const { logger, lines } = captureLogger();
+  const problem = new LastingProblem(logger, { failed: 'Unable', over: 'Able again' });
+  for (let n = 0; n < 2; n++) for (const disk of ['a', 'b']) problem.failed(new Error('driver is down'), { disk });
+  problem.failed(new Error('late'), { disk: 'c' });
+  for (const disk of ['a', 'a', 'b', 'c']) problem.over({ disk });
+  const said = lines.filter(({ level }) => level !== 'debug');
+  expect(said.map(({ message, fields: { disk, failures } }) => [message, disk, failures])).toEqual([
+    ['Unable', 'a', undefined],
+    ['Unable', 'c', undefined],
+    ['Able again', 'b', 4],
+    ['Able again', 'c', 1],
+  ]);
+});
+
+test('a reason that the last subject leaves for another reason is logged when it comes again', () => {
+  const { problem, said } = setUp();
+  problem.failed(new Error('driver is down'), { disk: 'a' });
+  problem.failed(new Error('late'), { disk: 'a' });
+  problem.failed(new Error('driver is down'), { disk: 'b' });
+  problem.over({ disk: 'a' });
+  expect(said()).toEqual([
+    ['warn', 'Unable', undefined],
+    ['warn', 'Unable', undefined],
+    ['warn', 'Unable', undefined],
+    ['info', 'Able again', 2],
+  ]);
+});
+
+test('a subject that is forgotten keeps no reason known, and its end is not logged', () => {
+  const { problem, said } = setUp();
+  for (const disk of ['a', 'b']) problem.failed(new Error('driver is down'), { pod: 'p', disk });
+  problem.failed(new Error('late'), { pod: 'q', disk: 'a' });
+  said();
+  problem.forget({ pod: 'p' });
+  problem.over({ pod: 'p', disk: 'a' });
+  problem.failed(new Error('driver is down'), { pod: 'q', disk: 'b' });
+  problem.over({ pod: 'q', disk: 'a' });
+  expect(said()).toEqual([
+    ['warn', 'Unable', undefined],
+    ['info', 'Able again', 1],
+  ]);
+});

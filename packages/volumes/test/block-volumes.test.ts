@@ -266,6 +266,24 @@ describe('a CSI block volume', () => {
     },
   );
 
+  it('V4: a CSI block volume that is being staged keeps its directory while volumes of a former process are searched', async () => {
+    const { manager, fs, driver, clock, events, signal } = makeBlock();
+    const writing = fs.injectFault({ code: 'EIO', operation: 'rename', path: `${NODE}/pv-1`, hangs: true });
+    const mounting = manager.waitForAttachAndMount(blockPod('u1'), signal);
+    mounting.catch(() => undefined);
+    await clock.settle();
+    const life = new AbortController();
+    const running = manager.start(life.signal);
+    await clock.settle();
+    writing.remove();
+    await clock.settle();
+    expect([driver.calls, events]).toEqual([['stage vol-1', 'publish vol-1'], []]);
+    await mounting;
+    expect(await fs.exists(`${NODE}/pv-1/data/vol_data.json`)).toBe(true);
+    life.abort();
+    await running;
+  });
+
   it('V4: a CSI block volume whose driver keeps the published file is completely removed', async () => {
     const fixture = makeBlock();
     const { fs, clock, manager, driver, signal } = fixture;

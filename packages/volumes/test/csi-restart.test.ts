@@ -52,6 +52,24 @@ describe('CSI volumes after a restart', () => {
     await stop();
   });
 
+  it('V4: a CSI volume that is being staged keeps its directory while volumes of a former process are searched', async () => {
+    const { manager, driver, fs, clock, events, signal } = makeCsi();
+    const writing = fs.injectFault({ code: 'EIO', operation: 'rename', path: STAGED, hangs: true });
+    const mounting = manager.waitForAttachAndMount(claimPod('u1'), signal);
+    mounting.catch(() => undefined);
+    await clock.settle();
+    const life = new AbortController();
+    const running = manager.start(life.signal);
+    await clock.settle();
+    expect(await fs.exists(`${STAGED}/globalmount`)).toBe(true);
+    writing.remove();
+    await mounting;
+    expect([driver.calls, events]).toEqual([['stage vol-1', 'publish vol-1'], []]);
+    expect(await fs.exists(`${STAGED}/vol_data.json`)).toBe(true);
+    life.abort();
+    await running;
+  });
+
   it('V3: after a restart, a final failure for a CSI volume of an earlier process does not make the volume absent', async () => {
     const fixture = makeCsi();
     const { driver, clock, signal, manager: first } = fixture;

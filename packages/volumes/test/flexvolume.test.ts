@@ -426,6 +426,20 @@ describe('a flexVolume of a PVC that a controller has expanded', () => {
     expect([grown, claims.claims.get('default/c')?.status?.capacity]).toEqual([[], { storage: '2Gi' }]);
   });
 
+  it('a flexVolume that is not attached is expanded although a larger PersistentVolume of the same name was used before', async () => {
+    const { manager, programs, claims, signal } = await makeFlex();
+    claims.acceptPatches();
+    const pod = podOf([{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }]);
+    for (const storage of ['20Gi', '2Gi']) {
+      const spec = { flexVolume: { driver: 'vendor/disk' }, capacity: { storage } };
+      claims.bind('c', 'pv-1', spec, { status: { phase: 'Bound', capacity: { storage: '1Gi' } } });
+      await manager.waitForAttachAndMount(pod, signal);
+      await manager.waitForUnmount(pod, signal);
+    }
+    const expansions = programs.calls.filter(([, command]) => command === 'expandfs');
+    expect(expansions.map((call) => call.at(-2))).toEqual([`${20 * 2 ** 30}`, `${2 ** 31}`]);
+  });
+
   it('a flexVolume stays in use while its device is open on the machine, so that no controller detaches it', async () => {
     const { manager, fs, clock, signal } = await makeExpanded({});
     fs.devicesInUse.add('/dev/sdx');

@@ -5,6 +5,7 @@ import { VolumeError } from '../src/errors.ts';
 import { Leftovers } from '../src/manager/leftovers.ts';
 import type { VolumePlugin } from '../src/manager/plugin.ts';
 import { PluginSet } from '../src/manager/plugin-set.ts';
+import { takeInFromDisk } from '../src/manager/take-in.ts';
 import type { VolumeEntry } from '../src/manager/volume-entry.ts';
 import { PodPaths } from '../src/paths/pod-paths.ts';
 import { ROOT } from './helpers.ts';
@@ -109,6 +110,46 @@ it('a plugin that cannot find its staged volumes is logged once, however often t
   expect((await takeIn([pluginOf('a', failure)], { attempts: 3 })).told).toEqual([
     { message: 'Failed to find the staged volumes of a plugin', plugin: 'a' },
   ]);
+});
+
+it('the staged volumes of a plugin are searched once, although those of another plugin cannot be found', async () => {
+  const failure = new VolumeError('Io', 'input/output error');
+  expect((await takeIn([pluginOf('a'), pluginOf('b', failure)], { attempts: 3 })).found).toEqual(['a/disk']);
+});
+
+it('the number of failures is logged when a leftover can be read again', async () => {
+  const fs = new MemoryFileSystem();
+  await fs.mkdir(`${ROOT}/pods/p/volumes/a/former`);
+  fs.injectFault({ code: 'EIO', operation: 'readdir', path: `${ROOT}/pods/p/volumes`, times: 2 });
+  expect(await takeIn([pluginOf('a')], { fs, attempts: 4 })).toMatchObject({
+    told: [
+      { message: 'Failed to register leftovers of a former process on disk' },
+      { message: 'Registered leftovers of a former process after failures' },
+    ],
+    isWhole: true,
+  });
+});
+
+it('pods whose directories are gone are forgotten although other pods cannot be read', async () => {
+  const fs = new MemoryFileSystem();
+  for (const pod of ['a', 'b', 'c']) await fs.mkdir(`${ROOT}/pods/${pod}/volumes`);
+  fs.injectFault({
+    code: 'EIO',
+    operation: 'readdir',
+    path: `${ROOT}/pods/c/volumes`,
+    times: Number.POSITIVE_INFINITY,
+  });
+  const takenIn = new Set<string>();
+  const components = {
+    ...{ fs, paths: new PodPaths(ROOT), problem: { failed: () => {}, over: () => {} }, takenIn },
+    ...{ metrics: { reconstructed: () => {} }, takeIn: async () => {}, takeInStaged: async () => true },
+    ...{ isRemoving: () => false, mustCount: () => false },
+  };
+  const { signal } = new AbortController();
+  await takeInFromDisk(components, signal);
+  await fs.removeAll(`${ROOT}/pods/a`);
+  await takeInFromDisk(components, signal);
+  expect([...takenIn]).toEqual(['b']);
 });
 
 it('staged volumes of all plugins are registered without a warning', async () => {

@@ -238,6 +238,46 @@ describe('a CSI volume on a node with SELinux', () => {
     },
   );
 
+  it('V4: after a restart, a pod keeps its CSI volume although a pod with another SELinux label is synced first', async () => {
+    const fixture = make(['ReadWriteMany'], true);
+    const { manager, newManager, driver, clock, signal } = fixture;
+    const [running, waiting] = [labelledPod('u1', { level: 's0:c1' }), labelledPod('u2', { level: 's0:c2' })];
+    await manager.waitForAttachAndMount(running, signal);
+    const life = new AbortController();
+    const next = newManager();
+    const ended = next.start(life.signal);
+    await clock.settle();
+    const refused = errorOf(next.waitForAttachAndMount(waiting, signal));
+    await clock.settle();
+    await next.waitForAttachAndMount(running, signal);
+    const labels = `"${labelOf('s0:c1')}" and "${labelOf('s0:c2')}"`;
+    expect((await refused).message).toContain(`conflicting SELinux labels of volume pv-1: ${labels}`);
+    await next.waitForUnmount(running, signal);
+    await clock.advance(10_000);
+    await next.waitForAttachAndMount(waiting, signal);
+    const flags = driver.publishes.map(({ capability: { access } }) =>
+      'mountFlags' in access ? access.mountFlags.at(-1) : '',
+    );
+    expect(flags).toEqual(['s0:c1', 's0:c1', 's0:c2'].map((level) => `context="${labelOf(level)}"`));
+    expect(driver.faults).toEqual([]);
+    life.abort();
+    await ended;
+  });
+
+  it('V4: one of two pods that start at the same time with different SELinux labels gets the CSI volume, and the other is refused', async () => {
+    const fixture = make(['ReadWriteMany'], true);
+    const { manager, driver, signal } = fixture;
+    driver.before = () => {
+      if (driver.calls.length > 4) throw csiFailure('INTERNAL', true);
+    };
+    const pods = ['1', '2'].map((number) => labelledPod(`u${number}`, { level: `s0:c${number}` }));
+    const results = await Promise.allSettled(pods.map((pod) => manager.waitForAttachAndMount(pod, signal)));
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+    expect(driver.calls).toEqual(['stage vol-1', 'publish vol-1']);
+    const flags = ['noatime', `context="${labelOf('s0:c1')}"`];
+    expect(flagsOf(fixture)).toEqual([flags, flags]);
+  });
+
   it('the error of a pod that waited too long for a CSI volume names the other SELinux label', async () => {
     const { manager, driver, clock, signal } = make(['ReadWriteMany'], true);
     await manager.waitForAttachAndMount(labelledPod('u1', { level: 's0:c1' }), signal);

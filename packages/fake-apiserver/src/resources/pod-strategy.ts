@@ -200,27 +200,39 @@ function sameToleration(a: unknown, b: unknown): boolean {
 
 /**
  * Rejects a status in which a terminated container that must not restart is not terminated any more
- * (`ValidateContainerStateTransition`). The change is allowed if a container's exit may restart all containers of the
- * pod.
+ * (`ValidateContainerStateTransition`, `ValidateInitContainerStateTransition`). The change is allowed if a container's
+ * exit may restart all containers of the pod. Ephemeral containers never restart
+ * (`ValidateEphemeralContainerStateTransition`).
  */
 function* refuseRevivals(pod: JsonObject, old: JsonObject): Generator<FieldError> {
+  yield* revivals(pod, old, 'ephemeralContainerStatuses', () => false);
   const policy = textAt(old, 'spec', 'restartPolicy');
   if (policy === 'Always' || canRestartAll(old)) return;
-  const specs = new Map(listAt(old, 'spec', 'containers').map((one) => [textAt(one, 'name'), one]));
-  for (const before of listAt(old, 'status', 'containerStatuses')) {
+  for (const list of ['containers', 'initContainers'] as const) {
+    const specs = new Map(listAt(old, 'spec', list).map((one) => [textAt(one, 'name'), one]));
+    const mayRestart = (name: string, exitCode: number | undefined): boolean => {
+      const own = specs.get(name);
+      if (textAt(own, 'restartPolicy') !== '' || listAt(own, 'restartPolicyRules').length > 0) return true;
+      return policy === 'OnFailure' && exitCode !== 0;
+    };
+    yield* revivals(pod, old, list === 'containers' ? 'containerStatuses' : 'initContainerStatuses', mayRestart);
+  }
+}
+
+function* revivals(
+  pod: JsonObject,
+  old: JsonObject,
+  list: string,
+  mayRestart: (name: string, exitCode: number | undefined) => boolean,
+): Generator<FieldError> {
+  for (const before of listAt(old, 'status', list)) {
     const terminated = at(before, 'state', 'terminated');
     const name = textAt(before, 'name');
-    const own = specs.get(name);
-    if (!isObject(terminated) || textAt(own, 'restartPolicy') !== '' || listAt(own, 'restartPolicyRules').length > 0)
-      continue;
-    if (policy === 'OnFailure' && numberAt(terminated, 'exitCode') !== 0) continue;
-    for (const [index, after] of listAt(pod, 'status', 'containerStatuses').entries()) {
+    if (!isObject(terminated) || mayRestart(name, numberAt(terminated, 'exitCode'))) continue;
+    for (const [index, after] of listAt(pod, 'status', list).entries()) {
       if (textAt(after, 'name') !== name || isObject(at(after, 'state', 'terminated'))) continue;
-      yield fieldError(
-        'Forbidden',
-        `status.containerStatuses[${index}].state`,
-        'may not be transitioned to non-terminated state',
-      );
+      const why = 'may not be transitioned to non-terminated state';
+      yield fieldError('Forbidden', `status.${list}[${index}].state`, why);
     }
   }
 }

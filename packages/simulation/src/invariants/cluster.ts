@@ -235,7 +235,8 @@ function shownFault(
     const isOld = wasReadOld(facts, uid);
     // A kubelet that has started with a stale read may report another end than the one that the API keeps (S1).
     if (isOld && isTerminal(object.phase) && isTerminal(phase)) continue;
-    const same = object.containers === containers || (isOld && hasMoreRestarts(object.containers, containers));
+    const [inApi, own] = withoutRepeatedInit(facts.pods.planOf(uid), object.containers, containers);
+    const same = inApi === own || (isOld && hasMoreRestarts(inApi, own));
     if (object.phase !== phase || !same) {
       return `the API shows pod ${uid} as ${object.phase} [${object.containers}], but the kubelet reports ${phase} [${containers}]`;
     }
@@ -254,6 +255,28 @@ function isTerminal(phase: string | undefined): boolean {
  */
 function wasReadOld({ api, resources, kubeletStartedAtMs }: Facts, uid: string): boolean {
   return (resources.isRefused(uid) && api.staleUntilMs > 0) || api.wasStaleSince(kubeletStartedAtMs);
+}
+
+/**
+ * Drops the init containers that run again in a new sandbox although the API shows how they ended: the API server
+ * rejects any other status of such containers.
+ */
+function withoutRepeatedInit(pod: PodPlan | undefined, shown: string, said: string): readonly [string, string] {
+  const hasEnded = (text: string, name: string): boolean =>
+    text.split('; ').some((one) => one.startsWith(`${name} `) && one.endsWith(' terminated'));
+  const repeated = (pod?.init ?? []).filter(
+    (container) =>
+      pod !== undefined &&
+      restartPolicyOf(pod, container) !== 'Always' &&
+      hasEnded(shown, container.name) &&
+      !hasEnded(said, container.name),
+  );
+  const others = (text: string): string =>
+    text
+      .split('; ')
+      .filter((one) => repeated.every(({ name }) => !one.startsWith(`${name} `)))
+      .join('; ');
+  return [others(shown), others(said)];
 }
 
 const RESTARTS = / \d+(?= \S*$)/;

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { KeyedMutex } from '@node-agent/async';
 import type { CsiDriverClient } from '@node-agent/contracts';
 import { type FileSystem, isMissing } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
@@ -38,6 +39,8 @@ const SHARED = new Set(['staging', 'publish']);
 export class CsiBlockStaging implements NodeVolumePlugin {
   readonly #components: CsiBlockStagingComponents;
   readonly #nodeName: string;
+  /** Held while the directories of a volume are created, or removed because they have no data file. */
+  readonly #directories = new KeyedMutex<string>();
 
   constructor(components: CsiBlockStagingComponents, nodeName: string) {
     this.#components = components;
@@ -61,8 +64,11 @@ export class CsiBlockStaging implements NodeVolumePlugin {
       ...{ specVolID: name, volumeHandle: source.handle, driverName: source.driver, nodeName: this.#nodeName },
       attachmentID: attachmentName(source, this.#nodeName),
     };
-    await fs.mkdir(dataDir, { mode: 0o750 });
-    await writeVolumeData(fs, dataDir, data);
+    const record = async (): Promise<void> => {
+      await fs.mkdir(dataDir, { mode: 0o750 });
+      await writeVolumeData(fs, dataDir, data);
+    };
+    await this.#directories.run(name, record, signal);
     if (!can.stageUnstage) return;
     const stagingTargetPath = paths.nodeDir('staging', name);
     await fs.mkdir(stagingTargetPath, { mode: 0o750 });
@@ -113,16 +119,25 @@ export class CsiBlockStaging implements NodeVolumePlugin {
     for (const { name } of await readDirectory(fs, paths.nodeDir())) {
       if (SHARED.has(name)) continue;
       try {
-        const data = await readVolumeData(fs, paths.nodeDir(name, 'data'));
-        if (data !== undefined) found.push(nodeVolumeOf(data, name));
-        // Without a data file, the former kubelet process was killed before its first or after its last call for the
-        // volume.
-        else await this.#removeUnused(name);
+        const volume = await this.#directories.run(name, () => this.#identify(name));
+        if (volume !== undefined) found.push(volume);
       } catch (err) {
         logger.warn({ err, volume: name }, 'Failed to reconstruct a staged block volume; its directory is kept');
       }
     }
     return found;
+  }
+
+  /**
+   * Returns the volume of a directory. Without a data file, the former kubelet process was killed before its first or
+   * after its last call for the volume, and the directory is removed.
+   */
+  async #identify(name: string): Promise<NodeVolume | undefined> {
+    const { fs, paths } = this.#components;
+    const data = await readVolumeData(fs, paths.nodeDir(name, 'data'));
+    if (data !== undefined) return nodeVolumeOf(data, name);
+    await this.#removeUnused(name);
+    return undefined;
   }
 
   async #unstage(

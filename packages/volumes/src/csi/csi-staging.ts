@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { KeyedMutex } from '@node-agent/async';
 import type { CsiDriverClient, CsiStageRequest } from '@node-agent/contracts';
 import type { FileSystem } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
@@ -38,6 +39,8 @@ export interface CsiStagingComponents {
  */
 export class CsiStaging implements NodeVolumePlugin {
   readonly #components: CsiStagingComponents;
+  /** Held while the directory of a volume is created, or removed because it has no data file. By path. */
+  readonly #directories = new KeyedMutex<string>();
 
   constructor(components: CsiStagingComponents) {
     this.#components = components;
@@ -83,13 +86,17 @@ export class CsiStaging implements NodeVolumePlugin {
   ): Promise<void> {
     const { fs, calls, paths, logger } = this.#components;
     const { stagingTargetPath: path } = request;
-    await fs.mkdir(path, { mode: 0o750 });
+    const directory = paths.stagedVolumeDir(source);
     // The data file is written before the driver is called, so that the next kubelet process can unstage the volume.
-    await writeVolumeData(fs, paths.stagedVolumeDir(source), {
-      driverName: source.driver,
-      volumeHandle: source.handle,
-      ...(selinuxLabel !== undefined && { seLinuxMountContext: selinuxLabel }),
-    });
+    const record = async (): Promise<void> => {
+      await fs.mkdir(path, { mode: 0o750 });
+      await writeVolumeData(fs, directory, {
+        driverName: source.driver,
+        volumeHandle: source.handle,
+        ...(selinuxLabel !== undefined && { seLinuxMountContext: selinuxLabel }),
+      });
+    };
+    await this.#directories.run(directory, record, signal);
     try {
       await calls.make(key, driver, 'NodeStageVolume', () => driver.stageVolume(request, signal), signal);
     } catch (error) {
@@ -167,23 +174,30 @@ export class CsiStaging implements NodeVolumePlugin {
       for (const { name: hash } of await readDirectory(fs, join(paths.stagedDir, driver))) {
         const path = join(paths.stagedDir, driver, hash);
         try {
-          const data = await readVolumeData(fs, path);
-          if (data === undefined) {
-            // Without a data file, the former process was killed before it called the driver. Only empty directories
-            // are removed.
-            await removeMountDir(this.#components, join(path, GLOBAL_MOUNT));
-            continue;
-          }
-          if (data.driverName !== driver || handleHash(data.volumeHandle) !== hash) {
-            throw new VolumeError('InvalidSource', `${path}: the data file names another volume`);
-          }
-          found.push(nodeVolumeOf(data, hash));
+          const volume = await this.#directories.run(path, () => this.#identify(driver, hash, path));
+          if (volume !== undefined) found.push(volume);
         } catch (err) {
           logger.warn({ err, path }, 'Failed to reconstruct a staged volume; its directory is kept');
         }
       }
     }
     return found;
+  }
+
+  /**
+   * Returns the volume of a directory. Without a data file, the former process was killed before it called the driver,
+   * and the directory is removed if it is empty. @throws VolumeError `InvalidSource`
+   */
+  async #identify(driver: string, hash: string, path: string): Promise<NodeVolume | undefined> {
+    const data = await readVolumeData(this.#components.fs, path);
+    if (data === undefined) {
+      await removeMountDir(this.#components, join(path, GLOBAL_MOUNT));
+      return undefined;
+    }
+    if (data.driverName !== driver || handleHash(data.volumeHandle) !== hash) {
+      throw new VolumeError('InvalidSource', `${path}: the data file names another volume`);
+    }
+    return nodeVolumeOf(data, hash);
   }
 }
 

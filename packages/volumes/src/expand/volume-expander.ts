@@ -77,9 +77,12 @@ export class VolumeExpander {
     if (next.step === 'expand') await this.#expand(pod, volume, found, next, expand, signal);
   }
 
-  /** Drops the state of a volume that this node no longer uses. */
-  forget(uniqueName: string): void {
-    this.#states.delete(uniqueName);
+  /**
+   * Drops the state of a volume that this node no longer uses. @param name unique name of the node volume, or else the
+   * name of the volume's directory
+   */
+  forget(name: string): void {
+    this.#states.delete(name);
   }
 
   async #expand(

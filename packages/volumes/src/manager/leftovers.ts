@@ -1,6 +1,6 @@
 import type { FileSystem } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
-import type { Logger } from '@node-agent/telemetry';
+import { LastingProblem, type Logger } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import {
   idOnDisk,
@@ -9,7 +9,6 @@ import {
   type VolumeOnDisk,
   volumesOnDisk,
 } from '../paths/volumes-on-disk.ts';
-import { LeftoverProblems } from './leftover-problems.ts';
 import type { VolumePlugin } from './plugin.ts';
 import type { PluginSet } from './plugin-set.ts';
 import { takeInFromDisk } from './take-in.ts';
@@ -36,15 +35,27 @@ export class Leftovers {
   readonly #components: LeftoversComponents;
   /** UIDs of the pods whose volumes are all registered. */
   readonly #takenIn = new Set<string>();
+  /** Plugins whose staged volumes are all registered. */
+  readonly #searched = new WeakSet<VolumePlugin>();
   /** Volumes of former processes that the metrics have counted: UID of the pod, and directory below `volumes`. */
   readonly #counted = new Set<string>();
   /** Whether no attempt to register all volumes has ended. */
   #isFirst = true;
-  readonly #problems: LeftoverProblems;
+  /** Volumes in the directories of pods that could not be registered. */
+  readonly #unregistered: LastingProblem;
+  /** Plugins whose staged volumes could not be found. */
+  readonly #unsearched: LastingProblem;
 
   constructor(components: LeftoversComponents) {
     this.#components = components;
-    this.#problems = new LeftoverProblems(components.logger);
+    this.#unregistered = new LastingProblem(components.logger, {
+      failed: 'Failed to register leftovers of a former process on disk',
+      over: 'Registered leftovers of a former process after failures',
+    });
+    this.#unsearched = new LastingProblem(components.logger, {
+      failed: 'Failed to find the staged volumes of a plugin',
+      over: 'Found the staged volumes of a plugin after failures',
+    });
   }
 
   /**
@@ -57,7 +68,7 @@ export class Leftovers {
     const isWhole = await takeInFromDisk(
       {
         ...this.#components,
-        problems: this.#problems,
+        problem: this.#unregistered,
         isRemoving: (volume) => this.#pluginOf(volume)?.isRemoving(volume.name) ?? false,
         mustCount: (podUid, volume) => this.#mustCount(podUid, volume),
         takeIn: (podUid, volume) => this.#takeIn(podUid, volume, signal),
@@ -66,7 +77,6 @@ export class Leftovers {
       },
       signal,
     );
-    if (isWhole && !this.#isFirst) this.#problems.over();
     this.#isFirst = false;
     return isWhole;
   }
@@ -132,12 +142,14 @@ export class Leftovers {
     let isWhole = true;
     for (const plugin of plugins.all()) {
       const { node } = plugin;
-      if (node === undefined) continue;
+      if (node === undefined || this.#searched.has(plugin)) continue;
       try {
         for (const volume of await node.staged()) operations.foundStaged(stagedVolume(volume, plugin, node));
+        this.#searched.add(plugin);
+        this.#unsearched.over({ plugin: plugin.name });
       } catch (err) {
         isWhole = false;
-        this.#problems.failed({ plugin: plugin.name }, 'Failed to find the staged volumes of a plugin', err);
+        this.#unsearched.failed(err, { plugin: plugin.name });
       }
     }
     return isWhole;

@@ -1,15 +1,15 @@
 import type { FileSystem } from '@node-agent/host';
-import type { LogFields } from '@node-agent/telemetry';
+import type { LastingProblem, LogFields } from '@node-agent/telemetry';
 import type { PodPaths } from '../paths/pod-paths.ts';
 import { podsOnDisk, type VolumeOnDisk, volumesOnDisk } from '../paths/volumes-on-disk.ts';
-import type { LeftoverProblems } from './leftover-problems.ts';
 import type { VolumeMetrics } from './volume-metrics.ts';
 
 /** Dependencies of {@link takeInFromDisk}. */
 export interface TakeInComponents {
   readonly fs: Pick<FileSystem, 'readdir'>;
   readonly paths: PodPaths;
-  readonly problems: LeftoverProblems;
+  /** Logs why volumes could not be registered. */
+  readonly problem: Pick<LastingProblem, 'failed' | 'over'>;
   readonly metrics: Pick<VolumeMetrics, 'reconstructed'>;
   readonly takeIn: (podUid: string, volume: VolumeOnDisk) => Promise<void>;
   /** Returns whether a former process had begun to remove the volume. No controller attaches such a volume. */
@@ -35,15 +35,16 @@ export interface TakeInComponents {
  * @returns whether all volumes are registered; volumes whose interrupted removal failed do not count
  */
 export async function takeInFromDisk(
-  { fs, paths, problems, metrics, takeIn, isRemoving, mustCount, takenIn, takeInStaged }: TakeInComponents,
+  { fs, paths, problem, metrics, takeIn, isRemoving, mustCount, takenIn, takeInStaged }: TakeInComponents,
   signal: AbortSignal,
 ): Promise<boolean> {
   const attempt = async (fields: LogFields, work: () => Promise<void>): Promise<boolean> => {
     try {
       await work();
+      problem.over(fields);
       return true;
     } catch (err) {
-      if (!signal.aborted) problems.failed(fields, 'Failed to register leftovers of a former process on disk', err);
+      if (!signal.aborted) problem.failed(err, fields);
       return false;
     }
   };
@@ -64,8 +65,9 @@ export async function takeInFromDisk(
       if (isRead && isWholePod) takenIn.add(podUid);
       else isWhole = false;
     };
-    const pods = (await podsOnDisk(fs, paths)).filter((podUid) => !takenIn.has(podUid));
-    await Promise.all(pods.map(takeInPod));
+    const pods = new Set(await podsOnDisk(fs, paths));
+    for (const podUid of takenIn) if (!pods.has(podUid)) takenIn.delete(podUid);
+    await Promise.all([...pods].filter((podUid) => !takenIn.has(podUid)).map(takeInPod));
   });
   if (!allPods || !isWhole || signal.aborted) return false;
   return await takeInStaged();

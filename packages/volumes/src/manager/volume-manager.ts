@@ -83,7 +83,7 @@ export class VolumeManager {
     this.#operations = new VolumeOperations({
       ...{ ...components, entries, metrics, attachments: this.#attachments },
       onInUseChange: () => components.onVolumesInUseChanged?.(),
-      onForgotten: (uniqueName) => expander.forget(uniqueName),
+      onForgotten: (name) => expander.forget(name),
       onFailure: (pod, volume, error, step) => events.failed(pod, volume, error, step),
       onReady: (podUid) => components.onVolumeReady?.(podUid),
     });

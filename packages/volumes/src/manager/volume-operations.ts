@@ -24,8 +24,11 @@ export interface VolumeOperationsComponents {
   readonly entries: VolumeEntries;
   /** Called when {@link VolumeOperations.attachableInUse} has changed. */
   readonly onInUseChange: () => void;
-  /** Called when a node volume is no longer used. */
-  readonly onForgotten?: (uniqueName: string) => void;
+  /**
+   * Called when a volume is no longer used, with the unique name of its node volume. A volume without a node volume has
+   * the name of its directory.
+   */
+  readonly onForgotten?: (name: string) => void;
   /** Called when a volume could not be set up, or its node volume could not be staged. */
   readonly onFailure: (
     pod: Pod,
@@ -234,7 +237,7 @@ export class VolumeOperations {
 
   #step(entry: VolumeEntry): void {
     if (this.#life.signal.aborted) return;
-    const { clock, entries } = this.#components;
+    const { clock } = this.#components;
     entry.timer?.cancel();
     entry.timer = undefined;
     this.#noteUse(entry);
@@ -244,12 +247,18 @@ export class VolumeOperations {
     entry.waitsForNode = step === 'stage';
     if (entry.waitsForNode) this.#tellStageFailure(entry);
     if (step === 'setUp' || step === 'expand' || step === 'tearDown') void this.#run(entry, step);
-    else if (step === 'forget') entries.remove(entry);
+    else if (step === 'forget') this.#forget(entry);
     else if (step === 'wait' && retryAtMs !== undefined) {
       entry.timer = clock.setTimer(retryAtMs - nowMs, () => this.#step(entry));
     }
     this.#count(entry);
     if (this.#outcomes.isSettled(entry)) for (const wake of [...entry.waiters]) wake();
+  }
+
+  #forget(entry: VolumeEntry): void {
+    const { entries, onForgotten } = this.#components;
+    entries.remove(entry);
+    if (entry.actions.node === undefined) onForgotten?.(entry.directoryName);
   }
 
   /** Runs one step of a volume and then the next one that is due. Never rejects. */

@@ -4,7 +4,7 @@ import type { SizeComparisons } from './size-comparisons.ts';
 import { type ActionHelpers, volumeActions } from './volume-actions.ts';
 import type { VolumeOperations } from './volume-operations.ts';
 import type { VolumeOutcome } from './volume-outcomes.ts';
-import { isRefusal, type VolumeResolver, volumeId } from './volume-resolver.ts';
+import { isRefusal, type TypedVolume, type VolumeResolver, volumeId } from './volume-resolver.ts';
 
 /** Dependencies of {@link VolumeRequests}. */
 export interface VolumeRequestsComponents {
@@ -31,33 +31,38 @@ export class VolumeRequests {
    * @returns why the identity is unknown
    */
   async want(pod: Pod, volume: Volume, unknown: Set<string>, signal: AbortSignal): Promise<VolumeOutcome | undefined> {
-    const { resolver, operations, sizes, helpers, life } = this.#components;
-    const { uid } = pod.metadata;
+    const { resolver, operations, sizes, life } = this.#components;
     const { name } = volume;
-    let typed = resolver.known(pod, volume);
-    if (typed === undefined && operations.renew(pod, name)) {
-      void sizes.compare(uid, name, life);
+    const known = resolver.known(pod, volume);
+    if (known !== undefined) {
+      this.#want(pod, known);
       return undefined;
     }
-    if (typed === undefined) {
-      unknown.add(name);
-      try {
-        typed = await resolver.resolve(pod, volume, signal);
-      } catch (error) {
-        signal.throwIfAborted();
-        const failure = VolumeError.from(error);
-        if (isRefusal(failure)) unknown.delete(name);
-        return { name, failure, retryAtMs: failure.retryAtMs };
-      }
-      unknown.delete(name);
+    if (operations.renew(pod, name)) {
+      void sizes.compare(pod.metadata.uid, name, life);
+      return undefined;
     }
+    unknown.add(name);
+    try {
+      await resolver.resolve(pod, volume, signal, (typed) => this.#want(pod, typed));
+    } catch (error) {
+      signal.throwIfAborted();
+      const failure = VolumeError.from(error);
+      if (isRefusal(failure)) unknown.delete(name);
+      return { name, failure, retryAtMs: failure.retryAtMs };
+    }
+    unknown.delete(name);
+    return undefined;
+  }
+
+  #want(pod: Pod, typed: TypedVolume): void {
+    const { operations, helpers } = this.#components;
     const { plugin, resolved } = typed;
     const { directoryName, node } = resolved;
     const actions = volumeActions(helpers, {
-      ...{ podUid: uid, directoryName, plugin, node },
+      ...{ podUid: pod.metadata.uid, directoryName, plugin, node },
       inlineDriver: resolved.volume.csi?.driver,
     });
     operations.want(pod, resolved, volumeId(typed), actions);
-    return undefined;
   }
 }

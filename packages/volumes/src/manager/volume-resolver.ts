@@ -101,17 +101,22 @@ export class VolumeResolver {
     return plugin?.resolve === undefined ? { plugin, resolved: podVolume(spec) } : undefined;
   }
 
-  /** Determines the volume's identity. @throws VolumeError with `retryAtMs`; the signal's reason */
-  async resolve(pod: Pod, volume: Volume, signal: AbortSignal): Promise<TypedVolume> {
+  /**
+   * Determines the volume's identity, and passes the volume to `use`. Nothing is awaited between the comparison of the
+   * volume's SELinux label with those of other pods and the call of `use`: with an await, two pods with different labels
+   * could both pass the comparison.
+   * @throws VolumeError with `retryAtMs`; the signal's reason
+   */
+  async resolve(pod: Pod, volume: Volume, signal: AbortSignal, use: (typed: TypedVolume) => void): Promise<void> {
     const { clock, onRefused } = this.#components;
     const { uid } = pod.metadata;
     const ofPod = this.#backOffs.get(uid) ?? new Map<string, BackOff>();
     const backOff = ofPod.get(volume.name) ?? new BackOff(clock);
     if (backOff.failure !== undefined && clock.monotonic() < (backOff.retryAtMs ?? 0)) throw failureOf(backOff);
     try {
-      const typed = await this.#resolve(pod, volume, signal);
+      const { plugin, resolved } = await this.#resolve(pod, volume, signal);
+      use({ plugin, resolved: this.#components.labels?.labelled(pod, resolved, plugin) ?? resolved });
       ofPod.delete(volume.name);
-      return typed;
     } catch (error) {
       signal.throwIfAborted();
       const isRefused = isRefusal(VolumeError.from(error));
@@ -135,7 +140,7 @@ export class VolumeResolver {
     const plugin = await this.#components.plugins.newest(spec);
     checkPersistentVolume(spec, plugin);
     const resolved = (await plugin?.resolve?.(pod, spec, signal)) ?? podVolume(spec);
-    return { plugin, resolved: this.#components.labels?.labelled(pod, resolved, plugin) ?? resolved };
+    return { plugin, resolved };
   }
 
   #pluginOf(spec: VolumeSpec): VolumePlugin | undefined {

@@ -1,8 +1,7 @@
 import { abortable, type Clock, Semaphore } from '@node-agent/async';
 import type { TreeUsage } from '@node-agent/host';
 import { type Pod, parseQuantity, podReference, type Volume } from '@node-agent/pod-spec';
-import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
-import { MeasurementProblems } from './measurement-problems.ts';
+import { type EventRecorder, eventReasons, LastingProblem, type Logger } from '@node-agent/telemetry';
 import type { MountedVolume, VolumeMeasurement } from './plugin.ts';
 import type { PluginSet } from './plugin-set.ts';
 import type { ReadyVolume } from './volume-entry.ts';
@@ -54,21 +53,25 @@ export class VolumeUsages {
   readonly #components: VolumeUsagesComponents;
   readonly #places = new Semaphore(AT_ONCE);
   readonly #underWay = new Map<string, Promise<VolumeMeasurement | undefined>>();
-  readonly #problems: MeasurementProblems;
+  readonly #problem: LastingProblem;
 
   constructor(components: VolumeUsagesComponents) {
     this.#components = components;
-    this.#problems = new MeasurementProblems(components.logger);
+    // A CSI driver that is down fails the measurement of each of its volumes for the same reason.
+    this.#problem = new LastingProblem(components.logger, {
+      failed: 'Failed to measure a volume',
+      over: 'Measured a volume again after failures',
+    });
   }
 
   /** Drops the state of a pod whose volumes have been removed. */
   forget(podUid: string): void {
-    this.#problems.forget(podUid);
+    this.#problem.forget({ podUid });
   }
 
   /**
-   * Returns the usage of all ready volumes of a pod that can be measured. A volume whose measurement fails is left out;
-   * {@link MeasurementProblems} logs the failure.
+   * Returns the usage of all ready volumes of a pod that can be measured. A volume whose measurement fails is left out,
+   * and the reason is logged when it changes.
    */
   async of(pod: Pod, signal: AbortSignal): Promise<readonly VolumeUsage[]> {
     const volumes = pod.spec.volumes ?? [];
@@ -94,7 +97,7 @@ export class VolumeUsages {
       const measure = async (): Promise<VolumeMeasurement | undefined> =>
         await plugin.usage?.(place, place.resolved, pod);
       const usage = await abortable(this.#measured(place, measure, plugin.measuresElsewhere ?? false), signal);
-      this.#problems.measured(uid, volume.name);
+      this.#problem.over({ podUid: uid, volume: volume.name });
       if (usage === undefined) return undefined;
       const { bytes: usedBytes, inodes: inodesUsed, complete, fileSystem, condition } = usage;
       if (condition?.abnormal) this.#tellAbnormal(pod, volume.name, condition.message);
@@ -109,7 +112,7 @@ export class VolumeUsages {
       };
     } catch (err) {
       signal.throwIfAborted();
-      this.#problems.failed(uid, volume.name, err);
+      this.#problem.failed(err, { podUid: uid, volume: volume.name });
       return undefined;
     }
   }

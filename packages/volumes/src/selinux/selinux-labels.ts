@@ -64,6 +64,7 @@ export class SelinuxLabels {
     const users = this.#usersOf(pod, volume);
     // A pod that wants the volume already was compared and counted then, as in upstream (`AddPodToVolume`).
     const isNew = users.every(({ podUid }) => podUid !== pod.metadata.uid);
+    if (isNew && mounts) this.#checkFound(pod, volume, wanted);
     if (isNew) this.#compare(users, volume, plugin, wanted, mounts);
     if (wanted === '') return volume;
     if (users.length === 0) this.#components.metrics.admitted(nameOf(plugin, volume), accessModeOf(volume));
@@ -85,6 +86,20 @@ export class SelinuxLabels {
     });
   }
 
+  /**
+   * Checks that no pod has had the volume with a different label since before the kubelet started. Such a pod may not
+   * have been synced yet. It keeps the volume if it still wants it, so the other pod must not be first.
+   * @throws VolumeError `InUse`
+   */
+  #checkFound({ metadata: { uid } }: Pod, { node, directoryName }: ResolvedVolume, label: string): void {
+    if (node === undefined) return;
+    for (const { actions, podUid, wanted } of this.#components.entries.all()) {
+      const found = actions.node?.volume;
+      if (wanted !== undefined || podUid === uid || found?.uniqueName !== node.uniqueName) continue;
+      if ((found.selinuxLabel ?? '') !== label) throw conflicting(directoryName, found.selinuxLabel ?? '', label);
+    }
+  }
+
   /** Reports a conflict if another pod uses the same volume with a different label. */
   #compare(
     users: readonly VolumeEntry[],
@@ -96,15 +111,18 @@ export class SelinuxLabels {
     const other = users.map(({ request }) => request?.volume.wantedSelinuxLabel ?? '').find((one) => one !== label);
     if (other === undefined) return;
     this.#conflict('volume_context_mismatch', mounts, volume, plugin);
-    if (!mounts) return;
-    const labels = `${JSON.stringify(other)} and ${JSON.stringify(label)}`;
-    const why = `conflicting SELinux labels of volume ${volume.directoryName}: ${labels}`;
-    throw new VolumeError('InUse', why, undefined, { effect: 'unchanged' });
+    if (mounts) throw conflicting(volume.directoryName, other, label);
   }
 
   #conflict(kind: SelinuxConflict, isError: boolean, volume: ResolvedVolume, plugin: VolumePlugin): void {
     this.#components.metrics.conflict(kind, isError, nameOf(plugin, volume), accessModeOf(volume));
   }
+}
+
+function conflicting(directoryName: string, before: string, label: string): VolumeError {
+  const labels = `${JSON.stringify(before)} and ${JSON.stringify(label)}`;
+  const why = `conflicting SELinux labels of volume ${directoryName}: ${labels}`;
+  return new VolumeError('InUse', why, undefined, { effect: 'unchanged' });
 }
 
 /**
