@@ -64,6 +64,24 @@ test('a pod runs until it is Ready with an address of its node, and an event rep
   expect(events.some(({ reason, source }) => reason === 'Started' && source?.host === 'hollow-2')).toBe(true);
 });
 
+test('a hollow node has the resources and the start events that kubectl describe shows of a real node', async () => {
+  const world = startWorld(1);
+  await world.seconds(5);
+  const { status } = await world.client.get(resources.nodes, { name: 'hollow-0' });
+  const expected = ['cpu', 'ephemeral-storage', 'hugepages-1Gi', 'hugepages-2Mi', 'memory', 'pods'];
+  expect(Object.keys(status?.capacity ?? {}).sort()).toEqual(expected);
+  expect(Object.keys(status?.allocatable ?? {}).sort()).toEqual(expected);
+  expect(status?.capacity).toMatchObject({ 'hugepages-2Mi': '0', 'hugepages-1Gi': '0' });
+  const events = (await world.client.list(resources.coreEvents)).items;
+  const reasons = events.filter(({ involvedObject }) => involvedObject.kind === 'Node').map(({ reason }) => reason);
+  expect(new Set(reasons)).toEqual(
+    new Set([
+      ...['Starting', 'NodeAllocatableEnforced', 'NodeHasSufficientMemory', 'NodeHasNoDiskPressure'],
+      ...['NodeHasSufficientPID', 'NodeReady'],
+    ]),
+  );
+});
+
 test("the pod CIDR in the Node object replaces the pod CIDR of the node's plan", async () => {
   const world = startWorld(1);
   await world.seconds(3);
