@@ -90,7 +90,10 @@ describe('hollowProblems', () => {
     ],
     [
       'a node that is not described',
-      { podsByNode: { ...good.podsByNode, absent: [] }, top: { ...good.top, nodes: `${good.top.nodes}absent 20m 0% 300Mi 0%\n` } },
+      {
+        podsByNode: { ...good.podsByNode, absent: [] },
+        top: { ...good.top, nodes: `${good.top.nodes}absent 20m 0% 300Mi 0%\n` },
+      },
       'kubectl describe node absent: no section Name',
     ],
     [

@@ -26,11 +26,7 @@ const NODE = 'watched';
 const BUSY: ScaledWorkload = {
   container: {
     ...{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent' },
-    command: [
-      'sh',
-      '-c',
-      'trap "exit 0" TERM; while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done',
-    ],
+    command: ['sh', '-c', 'trap "exit 0" TERM; while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done'],
     resources: { requests: { cpu: '50m' }, limits: { cpu: '200m' } },
   },
   maxReplicas: 2,
