@@ -74,7 +74,8 @@ test('a hollow node has the resources and the start events that kubectl describe
   expect(Object.keys(status?.allocatable ?? {}).sort()).toEqual(expected);
   expect(status?.capacity).toMatchObject({ 'hugepages-2Mi': '0', 'hugepages-1Gi': '0' });
   const events = (await world.client.list(resources.coreEvents)).items;
-  const reasons = events.filter(({ involvedObject }) => involvedObject.kind === 'Node').map(({ reason }) => reason);
+  // kubectl describe finds the events whose UID is the name of the node.
+  const reasons = events.filter(({ involvedObject }) => involvedObject.uid === 'hollow-0').map(({ reason }) => reason);
   expect(new Set(reasons)).toEqual(
     new Set([
       ...['Starting', 'NodeAllocatableEnforced', 'NodeHasSufficientMemory', 'NodeHasNoDiskPressure'],

@@ -1,12 +1,88 @@
 import { describe, expect, it } from 'vitest';
 import { type HollowFindings, hollowFindingsText, hollowProblems } from '../src/monitoring/hollow-report.ts';
-import { descriptionProblems, parseNodeDescription, splitDescriptions } from '../src/monitoring/node-description.ts';
+import { descriptionProblems, parseNodeDescription } from '../src/monitoring/node-description.ts';
 import { topUsage, usageProblems } from '../src/monitoring/top-usage.ts';
 
 const MIB = 2 ** 20;
-/** Output of `kubectl describe node` for a node with the Go kubelet 1.36.3; labels and some events are left out. */
+/**
+ * Output of `kubectl describe node` for a node with the Go kubelet 1.36.3. The kubelet's events are those of `kubectl get
+ * events`, because kubectl does not find them (docs/differences.md).
+ */
 const REAL = `Name:               go
-PLACEHOLDER
+Roles:              <none>
+Labels:             beta.kubernetes.io/arch=amd64
+                    beta.kubernetes.io/os=linux
+                    kubernetes.io/arch=amd64
+                    kubernetes.io/hostname=go
+                    kubernetes.io/os=linux
+Annotations:        node.alpha.kubernetes.io/ttl: 0
+                    volumes.kubernetes.io/controller-managed-attach-detach: true
+CreationTimestamp:  Tue, 01 Dec 2026 04:47:15 +0000
+Taints:             <none>
+Unschedulable:      false
+Lease:
+  HolderIdentity:  go
+  AcquireTime:     <unset>
+  RenewTime:       Tue, 01 Dec 2026 04:47:44 +0000
+Conditions:
+  Type             Status  LastHeartbeatTime                 LastTransitionTime                Reason                       Message
+  ----             ------  -----------------                 ------------------                ------                       -------
+  MemoryPressure   False   Tue, 01 Dec 2026 04:47:15 +0000   Tue, 01 Dec 2026 04:47:15 +0000   KubeletHasSufficientMemory   kubelet has sufficient memory available
+  DiskPressure     False   Tue, 01 Dec 2026 04:47:15 +0000   Tue, 01 Dec 2026 04:47:15 +0000   KubeletHasNoDiskPressure     kubelet has no disk pressure
+  PIDPressure      False   Tue, 01 Dec 2026 04:47:15 +0000   Tue, 01 Dec 2026 04:47:15 +0000   KubeletHasSufficientPID      kubelet has sufficient PID available
+  Ready            True    Tue, 01 Dec 2026 04:47:15 +0000   Tue, 01 Dec 2026 04:47:15 +0000   KubeletReady                 kubelet is posting ready status
+Addresses:
+  InternalIP:  192.0.2.2
+  Hostname:    go
+Capacity:
+  cpu:                2
+  ephemeral-storage:  264212084Ki
+  hugepages-1Gi:      0
+  hugepages-2Mi:      0
+  memory:             24684092Ki
+  pods:               250
+Allocatable:
+  cpu:                2
+  ephemeral-storage:  243497856212
+  hugepages-1Gi:      0
+  hugepages-2Mi:      0
+  memory:             24581692Ki
+  pods:               250
+System Info:
+  Machine ID:                 3d1219c7c4c5404aaa1f6d2a48adfda4
+  System UUID:                3d1219c7c4c5404aaa1f6d2a48adfda4
+  Boot ID:                    79631005-35c3-416e-92c5-35ddf5511b83
+  Kernel Version:             6.18.44-fc-v657
+  OS Image:                   Debian GNU/Linux 12 (bookworm)
+  Operating System:           linux
+  Architecture:               amd64
+  Container Runtime Version:  containerd://2.4.2+unknown
+  Kubelet Version:            v1.36.3
+Non-terminated Pods:          (2 in total)
+  Namespace                   Name        CPU Requests  CPU Limits  Memory Requests  Memory Limits  Age
+  ---------                   ----        ------------  ----------  ---------------  -------------  ---
+  default                     web-0       0 (0%)        0 (0%)      0 (0%)           0 (0%)         32s
+  default                     web-1       0 (0%)        0 (0%)      0 (0%)           0 (0%)         32s
+Allocated resources:
+  (Total limits may be over 100 percent, i.e., overcommitted.)
+  Resource           Requests  Limits
+  --------           --------  ------
+  cpu                0 (0%)    0 (0%)
+  memory             0 (0%)    0 (0%)
+  ephemeral-storage  0 (0%)    0 (0%)
+  hugepages-1Gi      0 (0%)    0 (0%)
+  hugepages-2Mi      0 (0%)    0 (0%)
+Events:
+  Type     Reason                   Age   From             Message
+  ----     ------                   ----  ----             -------
+  Normal   RegisteredNode           29s   node-controller  Node go event: Registered Node go in Controller
+  Normal   Starting                 35s   kubelet          Starting kubelet.
+  Warning  InvalidDiskCapacity      35s   kubelet          invalid capacity 0 on image filesystem
+  Normal   NodeHasSufficientMemory  33s   kubelet          Node go status is now: NodeHasSufficientMemory
+  Normal   NodeHasNoDiskPressure    33s   kubelet          Node go status is now: NodeHasNoDiskPressure
+  Normal   NodeHasSufficientPID     33s   kubelet          Node go status is now: NodeHasSufficientPID
+  Normal   NodeAllocatableEnforced  33s   kubelet          Updated Node Allocatable limit across pods
+  Normal   NodeReady                33s   kubelet          Node go status is now: NodeReady
 `;
 
 const expected: HollowFindings['expected'] = {
@@ -16,7 +92,7 @@ const expected: HollowFindings['expected'] = {
   idle: { utilization: 10, replicas: 1 },
 };
 const good: HollowFindings = {
-  ...{ expected, descriptions: REAL, complaints: [] },
+  ...{ expected, descriptions: [REAL], complaints: [] },
   podsByNode: { go: ['web-0', 'web-1'] },
   top: {
     nodes: 'NAME   CPU(cores)   CPU(%)   MEMORY(bytes)   MEMORY(%)\ngo     221m         2%       428Mi           1%\n',
@@ -64,10 +140,6 @@ describe('descriptionProblems', () => {
     const changed = REAL.replace(pattern, replacement);
     expect(changed).not.toBe(REAL);
     expect(descriptionProblems(parseNodeDescription(changed), ['web-0', 'web-1'])).toContain(problem);
-  });
-
-  it('splitDescriptions returns one text for each node', () => {
-    expect(splitDescriptions(`${REAL}\n\n${REAL}`).map((text) => text.trim())).toEqual([REAL.trim(), REAL.trim()]);
   });
 });
 

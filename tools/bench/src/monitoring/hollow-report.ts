@@ -1,5 +1,5 @@
 import type { Autoscaled } from './autoscaling.ts';
-import { descriptionProblems, parseNodeDescription, splitDescriptions } from './node-description.ts';
+import { descriptionProblems, parseNodeDescription } from './node-description.ts';
 import { topUsage, type Usage, usageProblems } from './top-usage.ts';
 
 /** What the profile of the hollow nodes says, and what follows from it. */
@@ -20,8 +20,8 @@ export interface HollowFindings {
   readonly podsByNode: Readonly<Record<string, readonly string[]>>;
   /** Output of kubectl top. */
   readonly top: { readonly nodes: string; readonly pods: string };
-  /** Output of `kubectl describe nodes`. */
-  readonly descriptions: string;
+  /** Output of `kubectl describe node` for each node. */
+  readonly descriptions: readonly string[];
   /** Results of the autoscaler when all its pods were Ready. */
   readonly busy: Autoscaled;
   readonly idle: Autoscaled;
@@ -51,7 +51,7 @@ export function topProblems({ expected, podsByNode, top }: Top): readonly string
 export function hollowProblems(findings: HollowFindings): readonly string[] {
   const { expected, podsByNode, descriptions, busy, idle, complaints } = findings;
   const described = new Map(
-    splitDescriptions(descriptions).map((text) => {
+    descriptions.map((text) => {
       const description = parseNodeDescription(text);
       return [description.get('Name')?.[0]?.[0] ?? '', description] as const;
     }),
@@ -100,7 +100,7 @@ export function hollowFindingsText(findings: HollowFindings): string {
     `autoscaler, idle pods: ${autoscaled(idle)}`,
     '',
     `kubectl describe node, the first of ${Object.keys(podsByNode).length} nodes`,
-    splitDescriptions(descriptions)[0]?.trimEnd() ?? '',
+    descriptions[0]?.trimEnd() ?? '',
     '',
     problems.length === 0 ? 'no problem' : `problems:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
     '',

@@ -22,11 +22,6 @@ export function parseNodeDescription(text: string): NodeDescription {
   return sections;
 }
 
-/** Returns the descriptions in the output of `kubectl describe nodes`. */
-export function splitDescriptions(text: string): readonly string[] {
-  return text.split(/^(?=Name:)/m).filter((one) => one.trim() !== '');
-}
-
 function cellsOf(line: string): readonly string[] {
   const [, name, value] = /^([^\s:][^:]*):\s+(.+)$/.exec(line) ?? [];
   const isField = name !== undefined && value !== undefined && !/\s{2}/.test(name);
@@ -45,7 +40,7 @@ function section(name: string, values?: readonly string[], column = 0): Expected
   return { name, ...(values && { cells: { column, values } }) };
 }
 
-/** Sections and rows of every real Linux node that runs pods and has been registered within the last hour. */
+/** Sections and rows of every real Linux node on x86 that runs pods and was registered within the last hour. */
 const REAL_NODE: readonly ExpectedSection[] = [
   ...['Name', 'Roles', 'Labels', 'Annotations', 'CreationTimestamp', 'Taints', 'Unschedulable'].map((name) =>
     section(name),
