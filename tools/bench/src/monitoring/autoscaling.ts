@@ -42,8 +42,8 @@ interface Deployment {
 }
 
 /**
- * Runs a Deployment whose pods use more CPU than they may, and scales it by CPU usage. Resolves when the autoscaler has
- * read the usage and wants more replicas.
+ * Runs a Deployment with one pod that uses more than half of its CPU request, and scales the Deployment by CPU usage.
+ * Resolves when the autoscaler has read the usage and wants more replicas.
  */
 export async function autoscale(
   plane: ControlPlane,
@@ -95,7 +95,10 @@ export async function endAutoscaling(plane: ControlPlane): Promise<void> {
   await plane.request('DELETE', `${DEPLOYMENTS}/${NAME}`);
 }
 
-/** @throws Error with the conditions of the autoscaler after a timeout */
+/**
+ * Waits until a condition of the autoscaler holds. @throws Error with the conditions in the autoscaler's status after a
+ * timeout
+ */
 async function untilAutoscaler(
   plane: ControlPlane,
   what: string,
@@ -110,9 +113,11 @@ async function untilAutoscaler(
   try {
     await until(`the autoscaler ${what}`, holds, signal, { everyMs: 1000, timeoutMs: TIMEOUT_MS });
   } catch (error) {
+    signal.throwIfAborted();
     const conditions = seen.status?.conditions?.map(({ type, status, message }) => `${type} ${status}: ${message}`);
     const shown = conditions?.join('; ') ?? 'none';
-    throw new Error(`wait until the autoscaler ${what}: timed out; its conditions: ${shown}`, { cause: error });
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`${reason}; conditions of the autoscaler: ${shown}`, { cause: error });
   }
   return resultOf(seen);
 }

@@ -51,8 +51,10 @@ async function checkHollow({ pods, programs: directoryOfPrograms, json }: Monito
   return inDirectoryOfItsOwn('na-monitoring-', async (directory, signal) => {
     const setting = { pods, directory, metricsServer: programs['metrics-server'], say };
     const findings = await checkHollowNodes(setting, signal);
-    process.stdout.write(json ? `${JSON.stringify(findings, null, 2)}\n` : hollowFindingsText(findings));
-    return hollowProblems(findings).length === 0 ? 0 : 1;
+    const problems = hollowProblems(findings);
+    const shown = json ? `${JSON.stringify({ ...findings, problems }, null, 2)}\n` : hollowFindingsText(findings);
+    process.stdout.write(shown);
+    return problems.length === 0 ? 0 : 1;
   });
 }
 

@@ -28,8 +28,8 @@ fails. Needs root, and prometheus, promtool and metrics-server in PATH, or Go, w
   --pods N        pods on the node, or on all hollow nodes together (20)
   --alone         without the Go kubelet
   --hollow        check ten hollow nodes instead: kubectl top must show the CPU and memory of their profile, an autoscaler must
-                  scale a Deployment up and down, and kubectl describe node must show all that it shows of a real node. Needs
-                  metrics-server and no root; --minutes, --interval and --alone have no effect
+                  scale a Deployment up and down, and kubectl describe node must show all that it shows of a real node. Of the
+                  programs, only metrics-server is used; --minutes, --interval and --alone have no effect
   --programs DIR  directory of the programs
   --json          print JSON on the standard output
   --help
