@@ -37,7 +37,11 @@ const commands = {
     build: ['@node-agent/kubelet', '@node-agent/fake-cri', '@node-agent/fake-apiserver'],
     program: 'tools/bench/src/scale/main.ts',
   },
-  monitoring: { build: ['@node-agent/kubelet'], program: 'tools/bench/src/monitoring/main.ts' },
+  monitoring: {
+    // Hollow nodes run from their sources.
+    ...(args.includes('--hollow') ? { build: [], generate: true } : { build: ['@node-agent/kubelet'] }),
+    program: 'tools/bench/src/monitoring/main.ts',
+  },
   'bench-pressure': { build: ['@node-agent/kubelet'], program: 'tools/bench/src/pressure/main.ts' },
   'test-v2': { build: [], generate: true, program: 'tools/vm/src/main.ts' },
   compare: { build: ['@node-agent/kubelet'], generate: true, program: 'tools/compare/src/main.ts' },

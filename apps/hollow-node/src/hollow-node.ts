@@ -137,6 +137,9 @@ export class HollowNode {
     const { kubelet } = this.#assembled;
     await this.#machine.prepare();
     kubelet.birthCry();
+    // A hollow machine has no cgroups, so the kubelet's part that records this event on a machine does not run.
+    const enforced = 'Updated Node Allocatable limit across pods';
+    this.#events.event(kubelet.nodeRef, 'Normal', 'NodeAllocatableEnforced', enforced);
     const group = new TaskGroup(signal);
     group.add((ending) => this.#events.start(ending));
     group.add((ending) => kubelet.run(ending));
@@ -196,13 +199,16 @@ const healthyNetwork: Pick<NodePorts, 'probePorts' | 'hookHttp'> = {
   hookHttp: async () => ({ kind: 'answer', status: 200, body: '' }),
 };
 
+/** Sizes of huge pages that a Linux machine offers, none of them allocated: the Node object lists each size. */
+const NO_HUGE_PAGES = [2 ** 21, 2 ** 30].map((pageSizeBytes) => ({ pageSizeBytes, count: 0 }));
+
 function machineFacts(
   name: string,
   { size, address }: HollowNodeOptions,
 ): Parameters<typeof clusterPart>[0]['machine'] {
   const machine = {
     ...{ machineId: name, systemUuid: name, bootId: name, kernelVersion: '6.12.0', osImage: 'Hollow node' },
-    ...{ cpuCount: size.cpus, memoryBytes: size.memoryBytes, swapBytes: 0, hugePages: [] },
+    ...{ cpuCount: size.cpus, memoryBytes: size.memoryBytes, swapBytes: 0, hugePages: NO_HUGE_PAGES },
   };
   return {
     machine: async () => machine,

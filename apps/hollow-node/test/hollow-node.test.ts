@@ -1,6 +1,7 @@
 import { resources } from '@node-agent/kube-client';
 import type { Call } from '@node-agent/server';
 import { afterEach, expect, test } from 'vitest';
+import { parseProfile } from '../src/profile.ts';
 import { World } from './world.ts';
 
 const worlds: World[] = [];
@@ -64,6 +65,25 @@ test('a pod runs until it is Ready with an address of its node, and an event rep
   expect(events.some(({ reason, source }) => reason === 'Started' && source?.host === 'hollow-2')).toBe(true);
 });
 
+test('a hollow node has the resources and the start events that kubectl describe shows of a real node', async () => {
+  const world = startWorld(1);
+  await world.seconds(5);
+  const { status } = await world.client.get(resources.nodes, { name: 'hollow-0' });
+  const expected = ['cpu', 'ephemeral-storage', 'hugepages-1Gi', 'hugepages-2Mi', 'memory', 'pods'];
+  expect(Object.keys(status?.capacity ?? {}).sort()).toEqual(expected);
+  expect(Object.keys(status?.allocatable ?? {}).sort()).toEqual(expected);
+  expect(status?.capacity).toMatchObject({ 'hugepages-2Mi': '0', 'hugepages-1Gi': '0' });
+  const events = (await world.client.list(resources.coreEvents)).items;
+  // kubectl describe finds the events whose UID is the name of the node.
+  const reasons = events.filter(({ involvedObject }) => involvedObject.uid === 'hollow-0').map(({ reason }) => reason);
+  expect(new Set(reasons)).toEqual(
+    new Set([
+      ...['Starting', 'NodeAllocatableEnforced', 'NodeHasSufficientMemory', 'NodeHasNoDiskPressure'],
+      'NodeHasSufficientPID',
+    ]),
+  );
+});
+
 test("the pod CIDR in the Node object replaces the pod CIDR of the node's plan", async () => {
   const world = startWorld(1);
   await world.seconds(3);
@@ -92,6 +112,26 @@ test('the kubelet server of a node serves container logs, usage of pods and the 
   expect(summary.node).toMatchObject({ nodeName: 'hollow-0', memory: { workingSetBytes: expect.any(Number) } });
   expect(summary.pods[0].containers[0].cpu.usageNanoCores).toBe(250_000_000);
 });
+
+test('a rule of a profile that matches an image sets the usage of the containers whose pod names that image', async () => {
+  const rules = [{ match: { image: '*/idle:*' }, cpu: '5m' }, { cpu: '100m' }];
+  const world = startWorld(1, { runtime: { script: parseProfile(JSON.stringify({ rules }), 'profile.yaml') } });
+  await world.seconds(3);
+  const containers = ['busy', 'idle'].map((name) => ({ name, image: `registry.example/${name}:1` }));
+  await world.createPod('web', 'hollow-0', { containers });
+  await world.seconds(10);
+  await answerOf(world, 'hollow-0', 'stats');
+  await world.seconds(10);
+  const { pods } = JSON.parse(await answerOf(world, 'hollow-0', 'stats')) as Summary;
+  const usage = pods[0]?.containers.map(({ name, cpu }) => [name, cpu.usageNanoCores]);
+  expect(Object.fromEntries(usage ?? [])).toEqual({ busy: 100_000_000, idle: 5_000_000 });
+});
+
+interface Summary {
+  readonly pods: readonly {
+    readonly containers: readonly { readonly name: string; readonly cpu: { readonly usageNanoCores: number } }[];
+  }[];
+}
 
 test('a deleted pod terminates and is removed from the API server', async () => {
   const world = startWorld(1);

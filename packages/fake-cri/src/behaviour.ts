@@ -73,7 +73,10 @@ export interface ScriptedContainer {
   /** The container's name in its pod. */
   readonly name: string;
   readonly attempt: number;
-  /** The image as the container's configuration names it. */
+  /**
+   * The image as the pod names it (`userSpecifiedImage`). If the client does not set that field, the image of the
+   * container's configuration. A kubelet sets the latter to the ID of the image.
+   */
   readonly image: string;
   /** Command and arguments of the container. If the container sets no command, the command of the image. */
   readonly command: readonly string[];

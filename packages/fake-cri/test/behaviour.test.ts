@@ -1,6 +1,6 @@
 import { ContainerState } from '@node-agent/cri-client';
 import { describe, expect, test } from 'vitest';
-import { BEHAVIOUR_ANNOTATION, type Behaviour, parseBehaviour } from '../src/index.ts';
+import { BEHAVIOUR_ANNOTATION, type Behaviour, parseBehaviour, type ScriptedContainer } from '../src/index.ts';
 import { LOGS, readText, startPod, type World, world } from './support.ts';
 
 async function scripted(behaviour: Behaviour): Promise<World & { containerId: string }> {
@@ -66,6 +66,18 @@ describe('a scripted container', () => {
     expect(it.runtime.liveContainers()).toHaveLength(1);
     await it.runtime.stopContainer({ containerId, timeout: 30 });
     expect((await it.runtime.containerStatus({ containerId })).status?.exitCode).toBe(143);
+  });
+
+  test('a script gets the image as the pod names it, although the kubelet creates containers with an image ID', async () => {
+    const images: string[] = [];
+    const script = ({ image }: ScriptedContainer): undefined => void images.push(image);
+    for (const userSpecifiedImage of ['nginx', '']) {
+      const it = await world({ script });
+      const { imageRef } = await it.runtime.pullImage({ image: { image: 'nginx' } });
+      const image = userSpecifiedImage === '' ? 'nginx' : imageRef;
+      await startPod(it, ['nginx'], { image: { image, userSpecifiedImage } });
+    }
+    expect(images).toEqual(['nginx', 'nginx']);
   });
 
   test('startDelayMs delays the start of a container', async () => {

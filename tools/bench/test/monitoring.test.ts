@@ -53,7 +53,9 @@ describe('problemsOf', () => {
 });
 
 it('parseMonitoringOptions applies defaults and rejects invalid values with the name of the option', () => {
-  expect(parseMonitoringOptions([])).toMatchObject({ minutes: 10, pods: 20, intervalSeconds: 15, alone: false });
+  const defaults = { minutes: 10, pods: 20, intervalSeconds: 15, alone: false, hollow: false };
+  expect(parseMonitoringOptions([])).toMatchObject(defaults);
+  expect(parseMonitoringOptions(['--hollow', '--json'])).toMatchObject({ ...defaults, hollow: true, json: true });
   expect(() => parseMonitoringOptions(['--minutes', '0'])).toThrow(
     '--minutes: must be a number from 1 to 1440, is "0"',
   );

@@ -29,7 +29,7 @@ export function chooseProgram(
       id: container.id,
       name: container.metadata.name,
       attempt: container.metadata.attempt,
-      image: container.config.image?.image ?? '',
+      image: container.config.image?.userSpecifiedImage || (container.config.image?.image ?? ''),
       command: container.argv,
       config: container.config,
       sandboxConfig,

@@ -1,4 +1,3 @@
-import { PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { until } from '../waiting.ts';
 
@@ -18,6 +17,15 @@ export interface Autoscaled {
   readonly replicas: number;
 }
 
+/** Deployment that is scaled to a CPU usage of half of its requests, and starts with one pod. */
+export interface ScaledWorkload {
+  /** The pods' only container. */
+  readonly container: { readonly name: string; readonly image: string; readonly [field: string]: unknown };
+  readonly maxReplicas: number;
+  /** `spec.behavior` of the HorizontalPodAutoscaler. */
+  readonly behavior?: object;
+}
+
 interface Autoscaler {
   readonly status?: {
     readonly desiredReplicas?: number;
@@ -28,19 +36,21 @@ interface Autoscaler {
   };
 }
 
+interface Deployment {
+  readonly spec: { readonly replicas?: number };
+  readonly status?: { readonly replicas?: number; readonly readyReplicas?: number };
+}
+
 /**
- * Runs a pod that computes all the time and scales it by CPU usage. Resolves when the autoscaler has read the usage and
- * wants more replicas.
+ * Runs a Deployment with one pod that uses more than half of its CPU request, and scales the Deployment by CPU usage.
+ * Resolves when the autoscaler has read the usage and wants more replicas.
  */
-export async function autoscale(plane: ControlPlane, signal: AbortSignal): Promise<Autoscaled> {
+export async function autoscale(
+  plane: ControlPlane,
+  { container, maxReplicas, behavior }: ScaledWorkload,
+  signal: AbortSignal,
+): Promise<Autoscaled> {
   const labels = { app: NAME };
-  const command = [
-    'sh',
-    '-c',
-    'trap "exit 0" TERM; while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done',
-  ];
-  const resources = { requests: { cpu: '50m' }, limits: { cpu: '200m' } };
-  const container = { name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent', command, resources };
   await plane.json('POST', DEPLOYMENTS, {
     metadata: { name: NAME },
     spec: {
@@ -55,27 +65,28 @@ export async function autoscale(plane: ControlPlane, signal: AbortSignal): Promi
     metadata: { name: NAME },
     spec: {
       scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: NAME },
-      ...{ minReplicas: 1, maxReplicas: 2 },
+      ...{ minReplicas: 1, maxReplicas, behavior },
       metrics: [
         { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } } },
       ],
     },
   });
-  let seen: Autoscaler = {};
-  const hasScaled = async (): Promise<boolean> => {
-    seen = await plane.json<Autoscaler>('GET', `${AUTOSCALERS}/${NAME}`);
-    return utilizationOf(seen) > 0 && (seen.status?.desiredReplicas ?? 0) > 1;
-  };
-  try {
-    await until('the autoscaler has read the CPU usage and wants more replicas', hasScaled, signal, {
-      everyMs: 1000,
-      timeoutMs: TIMEOUT_MS,
-    });
-  } catch (error) {
-    const conditions = seen.status?.conditions?.map(({ type, status, message }) => `${type} ${status}: ${message}`);
-    throw new Error(`autoscaler did not scale; its conditions: ${conditions?.join('; ') ?? 'none'}`, { cause: error });
-  }
-  return { utilization: utilizationOf(seen), replicas: seen.status?.desiredReplicas ?? 0 };
+  return untilAutoscaler(plane, 'has read the CPU usage and wants more replicas', signal, async (seen) => {
+    return seen.utilization > 0 && seen.replicas > 1;
+  });
+}
+
+/** Waits until the autoscaler has scaled the Deployment to a number of pods and all of them are Ready. */
+export async function untilScaled(plane: ControlPlane, replicas: number, signal: AbortSignal): Promise<Autoscaled> {
+  return untilAutoscaler(plane, `has scaled to ${replicas} replicas`, signal, async () => {
+    const { spec, status = {} } = await plane.json<Deployment>('GET', `${DEPLOYMENTS}/${NAME}`);
+    return spec.replicas === replicas && status.replicas === replicas && status.readyReplicas === replicas;
+  });
+}
+
+/** Replaces the pods of the Deployment by pods with another image. */
+export async function replaceImage(plane: ControlPlane, container: string, image: string): Promise<void> {
+  await plane.kubectl(['set', 'image', `deployment/${NAME}`, `${container}=${image}`]);
 }
 
 /** Deletes the autoscaler and the deployment. */
@@ -84,6 +95,36 @@ export async function endAutoscaling(plane: ControlPlane): Promise<void> {
   await plane.request('DELETE', `${DEPLOYMENTS}/${NAME}`);
 }
 
-function utilizationOf({ status }: Autoscaler): number {
-  return status?.currentMetrics?.[0]?.resource?.current?.averageUtilization ?? 0;
+/**
+ * Waits until a condition of the autoscaler holds. @throws Error with the conditions in the autoscaler's status after a
+ * timeout
+ */
+async function untilAutoscaler(
+  plane: ControlPlane,
+  what: string,
+  signal: AbortSignal,
+  condition: (seen: Autoscaled) => Promise<boolean>,
+): Promise<Autoscaled> {
+  let seen: Autoscaler = {};
+  const holds = async (): Promise<boolean> => {
+    seen = await plane.json<Autoscaler>('GET', `${AUTOSCALERS}/${NAME}`);
+    return await condition(resultOf(seen));
+  };
+  try {
+    await until(`the autoscaler ${what}`, holds, signal, { everyMs: 1000, timeoutMs: TIMEOUT_MS });
+  } catch (error) {
+    signal.throwIfAborted();
+    const conditions = seen.status?.conditions?.map(({ type, status, message }) => `${type} ${status}: ${message}`);
+    const shown = conditions?.join('; ') ?? 'none';
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`${reason}; conditions of the autoscaler: ${shown}`, { cause: error });
+  }
+  return resultOf(seen);
+}
+
+function resultOf({ status }: Autoscaler): Autoscaled {
+  return {
+    utilization: status?.currentMetrics?.[0]?.resource?.current?.averageUtilization ?? 0,
+    replicas: status?.desiredReplicas ?? 0,
+  };
 }

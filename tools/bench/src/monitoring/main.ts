@@ -2,22 +2,35 @@ import { execFile } from 'node:child_process';
 import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type ContainerdBinaries, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
-import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
+import { type ContainerdBinaries, findOrBuildContainerd24, PAUSE_IMAGE } from '@node-agent/tools-containerd';
+import { type ControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
 import { BenchNode } from '../bench-node.ts';
 import { BUILT_KUBELET, inDirectoryOfItsOwn, runCommand, subnetsForPods } from '../command.ts';
 import { KubeletCalls } from '../kubelet-call.ts';
 import { sleep, until } from '../waiting.ts';
-import { autoscale, endAutoscaling } from './autoscaling.ts';
+import { autoscale, endAutoscaling, type ScaledWorkload } from './autoscaling.ts';
 import { ownComplaints, promtoolComplaints } from './complaints.ts';
-import { aggregation, MetricsServer } from './metrics-server.ts';
+import { checkHollowNodes } from './hollow.ts';
+import { hollowFindingsText, hollowProblems } from './hollow-report.ts';
+import { MetricsServer } from './metrics-server.ts';
 import { HELP, type MonitoringOptions, parseMonitoringOptions } from './options.ts';
-import { findMonitoringPrograms, type MonitoringPrograms } from './programs.ts';
+import { startControlPlane } from './plane.ts';
+import { ALL_PROGRAMS, findMonitoringPrograms, type MonitoringPrograms } from './programs.ts';
 import { PAGES, Prometheus } from './prometheus.ts';
 import { type Findings, findingsText, problemsOf } from './report.ts';
 
 const run = promisify(execFile);
 const NODE = 'watched';
+
+/** Workload that computes all the time. */
+const BUSY: ScaledWorkload = {
+  container: {
+    ...{ name: 'main', image: PAUSE_IMAGE, imagePullPolicy: 'IfNotPresent' },
+    command: ['sh', '-c', 'trap "exit 0" TERM; while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done'],
+    resources: { requests: { cpu: '50m' }, limits: { cpu: '200m' } },
+  },
+  maxReplicas: 2,
+};
 
 /** Writes progress to the standard error stream. The standard output contains only the results. */
 function say(text: string): void {
@@ -30,8 +43,24 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
+  return options.hollow ? await checkHollow(options) : await checkNode(options);
+}
+
+async function checkHollow({ pods, programs: directoryOfPrograms, json }: MonitoringOptions): Promise<number> {
+  const programs = await findMonitoringPrograms(['metrics-server'], directoryOfPrograms, say);
+  return inDirectoryOfItsOwn('na-monitoring-', async (directory, signal) => {
+    const setting = { pods, directory, metricsServer: programs['metrics-server'], say };
+    const findings = await checkHollowNodes(setting, signal);
+    const problems = hollowProblems(findings);
+    const shown = json ? `${JSON.stringify({ ...findings, problems }, null, 2)}\n` : hollowFindingsText(findings);
+    process.stdout.write(shown);
+    return problems.length === 0 ? 0 : 1;
+  });
+}
+
+async function checkNode(options: MonitoringOptions): Promise<number> {
   await access(BUILT_KUBELET);
-  const programs = await findMonitoringPrograms(options.programs, say);
+  const programs = await findMonitoringPrograms(ALL_PROGRAMS, options.programs, say);
   return inDirectoryOfItsOwn('na-monitoring-', async (directory, signal) => {
     const findings = await check(options, programs, directory, signal);
     process.stdout.write(options.json ? `${JSON.stringify(findings, null, 2)}\n` : findingsText(findings));
@@ -47,18 +76,11 @@ async function check(
 ): Promise<Findings> {
   const runtime = await findOrBuildContainerd24(say);
   if ('reason' in runtime) throw new Error(runtime.reason);
-  const plane = await findControlPlane({ say });
-  if ('reason' in plane) throw new Error(plane.reason);
   const upstream = options.alone ? undefined : await findUpstreamKubelet({ say });
   if (upstream !== undefined && 'reason' in upstream) throw new Error(upstream.reason);
-  const front = await aggregation(join(directory, 'front-proxy'));
-  const controlPlane = new ControlPlane({
-    ...{ binaries: plane.binaries, directory: join(directory, 'control-plane') },
-    extraArguments: { 'kube-apiserver': front.arguments },
-  });
   const [goSubnet, subnet] = subnetsForPods();
+  const controlPlane = await startControlPlane(directory, say);
   const machine = { controlPlane, binaries: runtime.binaries, directory, signal };
-  await controlPlane.start();
   try {
     const theirs =
       upstream && (await pagesOfGo({ ...machine, program: upstream.binaries.kubelet, subnet: goSubnet, programs }));
@@ -118,7 +140,7 @@ async function checkOurs(
     try {
       const top = await kubectlTop(controlPlane, pods, signal);
       say('testing an autoscaler');
-      const autoscaled = await autoscale(controlPlane, signal);
+      const autoscaled = await autoscale(controlPlane, BUSY, signal);
       await endAutoscaling(controlPlane);
       const ours = await checkedPages(node, programs.promtool, places('pages'));
       const leftMs = minutes * 60_000 - (performance.now() - beganMs);

@@ -11,6 +11,8 @@ export interface MonitoringOptions {
   readonly intervalSeconds: number;
   /** Whether the Go kubelet's pages are not checked. */
   readonly alone: boolean;
+  /** Whether ten hollow nodes are checked instead of a real node, without Prometheus and promtool. */
+  readonly hollow: boolean;
   /** Directory with the programs. If `undefined`, the programs are searched in PATH, or built. */
   readonly programs: string | undefined;
   readonly json: boolean;
@@ -23,9 +25,12 @@ promtool checks the pages, together with those of the Go kubelet of the release 
 fails. Needs root, and prometheus, promtool and metrics-server in PATH, or Go, with which they are built once.
   --minutes N     minutes of scraping (10)
   --interval N    interval of scrapes in seconds (15)
-  --pods N        pods on the node (20)
+  --pods N        pods on the node, or on all hollow nodes together (20)
   --alone         without the Go kubelet
-  --programs DIR  directory of the three programs
+  --hollow        check ten hollow nodes instead: kubectl top must show the CPU and memory of their profile, an autoscaler must
+                  scale a Deployment up and down, and kubectl describe node must show all that it shows of a real node. Of the
+                  programs, only metrics-server is used; --minutes, --interval and --alone have no effect
+  --programs DIR  directory of the programs
   --json          print JSON on the standard output
   --help
 `;
@@ -38,14 +43,14 @@ export function parseMonitoringOptions(argv: readonly string[]): MonitoringOptio
     args: [...argv],
     options: {
       ...{ minutes: text('10'), interval: text('15'), pods: text('20'), programs: { type: 'string' } },
-      ...{ alone: flag, json: flag, help: flag },
+      ...{ alone: flag, hollow: flag, json: flag, help: flag },
     },
   });
-  const { alone, json, help, programs } = values;
+  const { alone, hollow, json, help, programs } = values;
   return {
     minutes: numberOption('--minutes', values.minutes, 1, 1440),
     intervalSeconds: numberOption('--interval', values.interval, 1, 300),
     pods: numberOption('--pods', values.pods, 0, 200),
-    ...{ alone, json, help, programs },
+    ...{ alone, hollow, json, help, programs },
   };
 }

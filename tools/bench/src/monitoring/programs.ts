@@ -9,10 +9,13 @@ const exec = promisify(execFile);
 const PROMETHEUS_VERSION = 'v0.316.0';
 const METRICS_SERVER_VERSION = 'v0.9.0';
 
-const NAMES = ['prometheus', 'promtool', 'metrics-server'] as const;
+/** Names of the programs. */
+export const ALL_PROGRAMS = ['prometheus', 'promtool', 'metrics-server'] as const;
+
+type ProgramName = (typeof ALL_PROGRAMS)[number];
 
 /** Paths of the programs. */
-export type MonitoringPrograms = Readonly<Record<(typeof NAMES)[number], string>>;
+export type MonitoringPrograms<N extends ProgramName = ProgramName> = Readonly<Record<N, string>>;
 
 /**
  * Go packages of the programs. Prometheus is built without service discovery, which would bring in hundreds of modules
@@ -32,34 +35,39 @@ const MODULES = [
 ];
 
 /**
- * Returns Prometheus, promtool and metrics-server from the given directory, from PATH or from the cache. If they are
- * missing, they are built from Go modules once.
+ * Returns programs from the given directory, from PATH or from the cache. If they are missing, they are built from Go
+ * modules once.
  * @throws Error with the reason if they cannot be provided
  */
-export async function findMonitoringPrograms(
+export async function findMonitoringPrograms<N extends ProgramName>(
+  names: readonly N[],
   directory: string | undefined,
   say: (text: string) => void,
-): Promise<MonitoringPrograms> {
+): Promise<MonitoringPrograms<N>> {
   if (directory !== undefined) {
-    const found = await allIn([directory]);
-    if (found === undefined) throw new Error(`${directory} must contain ${NAMES.join(', ')}`);
+    const found = await allIn([directory], names);
+    if (found === undefined) throw new Error(`${directory} must contain ${names.join(', ')}`);
     return found;
   }
   const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'node-agent');
   const built = join(cache, `monitoring-${PROMETHEUS_VERSION}-${METRICS_SERVER_VERSION}`);
-  const found = (await allIn((process.env.PATH ?? '').split(delimiter))) ?? (await allIn([built]));
+  const found = (await allIn((process.env.PATH ?? '').split(delimiter), names)) ?? (await allIn([built], names));
   if (found !== undefined) return found;
   await mkdir(built, { recursive: true });
-  await build(built, say);
-  const made = await allIn([built]);
+  say(`building ${names.join(', ')}; this takes some minutes, and the programs are then cached`);
+  await build(built, names);
+  const made = await allIn([built], names);
   if (made === undefined)
-    throw new Error(`build monitoring programs: ${built} does not contain all of ${NAMES.join(', ')}`);
+    throw new Error(`build monitoring programs: ${built} does not contain all of ${names.join(', ')}`);
   return made;
 }
 
-async function allIn(directories: readonly string[]): Promise<MonitoringPrograms | undefined> {
-  const files: Partial<Record<(typeof NAMES)[number], string>> = {};
-  for (const name of NAMES) {
+async function allIn<N extends ProgramName>(
+  directories: readonly string[],
+  names: readonly N[],
+): Promise<MonitoringPrograms<N> | undefined> {
+  const files: Partial<Record<N, string>> = {};
+  for (const name of names) {
     for (const directory of directories) {
       const file = join(directory, name);
       const isThere =
@@ -71,14 +79,14 @@ async function allIn(directories: readonly string[]): Promise<MonitoringPrograms
     }
     if (files[name] === undefined) return undefined;
   }
-  return files as MonitoringPrograms;
+  return files as MonitoringPrograms<N>;
 }
 
 /** Builds each module in its own directory, because the modules require different versions of shared dependencies. */
-async function build(into: string, say: (text: string) => void): Promise<void> {
-  say(`building ${NAMES.join(', ')}; this takes some minutes, and the programs are then cached`);
+async function build(into: string, names: readonly ProgramName[]): Promise<void> {
   const PATH = `${process.env.PATH ?? ''}${delimiter}/usr/local/go/bin`;
   for (const { packages, version, flags } of MODULES) {
+    if (!packages.some((path) => names.some((name) => path.endsWith(`/${name}`)))) continue;
     const work = await mkdtemp(join(tmpdir(), 'na-monitoring-build-'));
     const go = async (...args: string[]): Promise<void> => {
       const env = { ...process.env, PATH, GOFLAGS: flags, CGO_ENABLED: '0' };
