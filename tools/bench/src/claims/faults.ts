@@ -1,4 +1,6 @@
+import type { BenchNode } from '../bench-node.ts';
 import type { ClusterPods } from '../cluster/cluster-pods.ts';
+import { isHealthy } from '../kubelet.ts';
 import { sleep, until, within } from '../waiting.ts';
 import { claimingPod } from './claimed-volumes.ts';
 import { type ClaimsPlan, type ClaimsScene, withClaims } from './claims-scene.ts';
@@ -33,7 +35,10 @@ export function takeFaultsTurn(plan: ClaimsPlan, signal: AbortSignal): Promise<F
     const outcomes: FaultOutcome[] = [];
     for (const [index, faultCase] of FAULT_CASES.entries()) {
       claims.tell(faultCase.name);
-      outcomes.push(await measureCase(faultCase, `${claims.node.nodeName}-f${index}`, scene, signal));
+      const outcome = await measureCase(faultCase, `${claims.node.nodeName}-f${index}`, scene, signal);
+      const [slowestMs, recoveryMs] = [Math.max(...outcome.othersMs), outcome.recoveryMs].map(Math.round);
+      claims.tell(`slowest of the other pods: ${slowestMs} ms, recovery: ${recoveryMs} ms`);
+      outcomes.push(outcome);
     }
     return outcomes;
   };
@@ -90,7 +95,7 @@ async function measureCase(
 async function faultAmong(
   starting: Promise<readonly number[]>,
   { kills }: FaultCase,
-  { node: { kubelet }, driver, others }: FaultScene,
+  { node: { kubelet }, driver, others, tell }: FaultScene,
   signal: AbortSignal,
 ): Promise<number> {
   if (kills.length === 0) await starting;
@@ -103,7 +108,20 @@ async function faultAmong(
   await Promise.all(kills.map((name) => programs[name].kill()));
   await Promise.all(kills.map((name) => programs[name].start()));
   await driver.control({});
+  await supervise(kubelet, tell, signal);
   return faultMs;
+}
+
+/** Waits until the kubelet is healthy, and starts a kubelet that exited again, as a supervisor does. */
+async function supervise(kubelet: BenchNode['kubelet'], tell: ClaimsScene['tell'], signal: AbortSignal): Promise<void> {
+  const isUp = async (): Promise<boolean> => {
+    if (!kubelet.runs) {
+      tell(`the kubelet exited, starting it again\n${await kubelet.logTail()}`);
+      await kubelet.start();
+    }
+    return isHealthy(kubelet.healthzPort);
+  };
+  await until('the kubelet is healthy', isUp, signal, { everyMs: LOOK_MS, timeoutMs: LIMIT_MS });
 }
 
 /** Creates pods at intervals. @returns the time in ms of each from its creation until it was Ready, or infinity */
