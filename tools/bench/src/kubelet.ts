@@ -180,7 +180,8 @@ export class Kubelet {
   }
 }
 
-async function isHealthy(port: number): Promise<boolean> {
+/** Returns whether a kubelet's health endpoint on a port of the loopback address reports that the kubelet is healthy. */
+export async function isHealthy(port: number): Promise<boolean> {
   const response = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined);
   await response?.body?.cancel();
   return response?.ok === true;

@@ -31,3 +31,17 @@ export async function until(
     await sleep(everyMs, signal);
   }
 }
+
+/**
+ * Waits for a promise, but not longer than the timeout. Resolves with the promise's value, or with undefined after the
+ * timeout.
+ */
+export async function within<T>(timeoutMs: number, coming: Promise<T>): Promise<T | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => late.resolve(undefined), timeoutMs);
+  try {
+    return await Promise.race([coming, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -7,6 +7,8 @@ import { expect, test } from 'vitest';
 import { countCalls } from '../src/claims/calls.ts';
 import { claimingPod } from '../src/claims/claimed-volumes.ts';
 import { ExtraMounts } from '../src/claims/extra-mounts.ts';
+import { FAULT_CASES } from '../src/claims/fault-cases.ts';
+import { type FaultOutcome, faultFigures, faultTable } from '../src/claims/fault-figures.ts';
 import { claimsFigures, claimsTable } from '../src/claims/figures.ts';
 import { parseClaimsOptions } from '../src/claims/options.ts';
 import type { ClaimsTurn } from '../src/claims/turn.ts';
@@ -74,9 +76,71 @@ test('claimingPod mounts the claim in the container', () => {
 });
 
 test('parseClaimsOptions applies defaults, and names the invalid option', () => {
-  expect(parseClaimsOptions([])).toMatchObject({ pods: 100, mounts: 1000, seconds: 60, rounds: 1, alone: false });
+  expect(parseClaimsOptions([])).toMatchObject({
+    pods: 100,
+    mounts: 1000,
+    seconds: 60,
+    rounds: 1,
+    alone: false,
+    faults: 0,
+  });
   expect(parseClaimsOptions(['--kubelet', '/k.js']).kubelet).toBe('/k.js');
   expect(() => parseClaimsOptions(['--mounts', '0'])).toThrow('--mounts: must be a number from 1 to 50000');
+});
+
+test('FAULT_CASES kill the driver, the kubelet and both in each call of a volume, and have a case without a fault for starts and for deletions', () => {
+  expect(FAULT_CASES.map(({ name, during, kills }) => `${name}: ${during}, ${kills.length}`)).toEqual([
+    'no fault, start: start, 0',
+    'no fault, deletion: deletion, 0',
+    'driver hangs in NodeStageVolume: start, 0',
+    ...['driver', 'kubelet', 'both'].flatMap((killed) => {
+      const count = killed === 'both' ? 2 : 1;
+      return [
+        `${killed} killed in NodeStageVolume: start, ${count}`,
+        `${killed} killed in NodePublishVolume: start, ${count}`,
+        `${killed} killed in NodeUnpublishVolume: deletion, ${count}`,
+        `${killed} killed in NodeUnstageVolume: deletion, ${count}`,
+      ];
+    }),
+  ]);
+});
+
+test.each<readonly [outcomes: readonly Partial<FaultOutcome>[], values: object]>([
+  [[{ othersMs: [100, 200, 300] }], { medianMs: 200, p99Ms: 298, recoveryMs: 1_000, left: 0 }],
+  [
+    [
+      { othersMs: [100], recoveryMs: 1_000, left: 1 },
+      { othersMs: [300], recoveryMs: 3_000, left: 2 },
+    ],
+    { medianMs: 200, p99Ms: 298, recoveryMs: 2_000, left: 3 },
+  ],
+  [[{ othersMs: [100, 200, Infinity] }], { medianMs: 200, p99Ms: Infinity }],
+  [[{ othersMs: [100, Infinity, Infinity, Infinity] }], { medianMs: Infinity, p99Ms: Infinity }],
+  [[{ recoveryMs: Infinity }], { recoveryMs: Infinity }],
+])(
+  'faultFigures joins the other pods of all turns, and treats a pod that never became Ready as the slowest: %j',
+  (outcomes, values) => {
+    const usual = { name: 'a', othersMs: [1], recoveryMs: 1_000, left: 0 };
+    const ours = outcomes.map((outcome) => [{ ...usual, ...outcome }]);
+    expect(faultFigures({ ours, go: [] })).toEqual([
+      { name: 'a', go: undefined, ours: expect.objectContaining(values) as object },
+    ]);
+  },
+);
+
+test('faultTable has a row for each case and a column of each kubelet for each value', () => {
+  const outcome = (name: string, scale: number): FaultOutcome => ({
+    ...{ name, othersMs: [100 * scale, 200 * scale], recoveryMs: 1_250 * scale, left: 0 },
+  });
+  const [first, second] = [outcome('a', 1), { ...outcome('b', 1), recoveryMs: Infinity, left: 4 }];
+  const lines = faultTable(faultFigures({ ours: [[first, second]], go: [[outcome('a', 2), outcome('b', 2)]] })).split(
+    '\n',
+  );
+  expect(lines[0]).toMatch(
+    /case +others, median \[ms\]: Go +this +p99 \[ms\]: Go +this +recovery \[s\]: Go +this +left: Go +this/,
+  );
+  expect(lines[2]).toMatch(/a +300 +150 +398 +199 +2.50 +1.25 +0 +0$/);
+  expect(lines[3]).toMatch(/b +300 +150 +398 +199 +2.50 +never +0 +4$/);
 });
 
 test.runIf((await cannotMount()) === undefined)(

@@ -110,6 +110,15 @@ export class DriverProcess {
     return parseControl(await readFile(this.#file('control.json'), 'utf8')).faults.length;
   }
 
+  /**
+   * Returns the number of calls that the limited fault rules in the control file will still affect. A call that hangs
+   * now is no longer counted.
+   */
+  async hitsLeft(): Promise<number> {
+    const { faults } = parseControl(await readFile(this.#file('control.json'), 'utf8'));
+    return faults.reduce((sum, { times = 0 }) => sum + times, 0);
+  }
+
   /** Returns the calls of the driver that have ended, oldest first. @param rpc only calls of this RPC */
   async calls(rpc?: string): Promise<readonly LoggedCall[]> {
     const text = await readFile(this.#file('calls.jsonl'), 'utf8').catch(() => '');

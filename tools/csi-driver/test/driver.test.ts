@@ -214,6 +214,18 @@ describe.skipIf(problem !== undefined)('CSI driver as a process', { timeout: TIM
       await remove(volumeId);
     });
 
+    test('hitsLeft does not count a call that already hangs', async () => {
+      const volumeId = await driver.createVolume('counted');
+      await driver.control({ faults: [{ rpc: 'NodeStageVolume', at: 'middle', hang: true, times: 2 }] });
+      expect(await driver.hitsLeft()).toBe(2);
+      expect(await failure(stage(volumeId, mount(), 300))).toBe('DEADLINE_EXCEEDED');
+      expect(await driver.hitsLeft()).toBe(1);
+      await driver.control({});
+      expect(await driver.hitsLeft()).toBe(0);
+      await expect.poll(() => mountAt(staging)).toBeDefined();
+      await remove(volumeId);
+    });
+
     test('a driver that dies in the middle of NodeStageVolume completes the repeated call after its restart', async () => {
       const volumeId = await driver.createVolume('dies', { fsType: 'ext4' });
       await driver.control({ faults: [{ rpc: 'NodeStageVolume', at: 'middle', die: true, times: 1 }] });

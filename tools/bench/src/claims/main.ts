@@ -1,6 +1,9 @@
 import { access } from 'node:fs/promises';
 import { BUILT_KUBELET, inDirectoryOfItsOwn, machineLoad, runCommand, say } from '../command.ts';
-import { takeSideBySide } from '../side-by-side.ts';
+import { type SideBySide, takeSideBySide } from '../side-by-side.ts';
+import type { ClaimsPlan } from './claims-scene.ts';
+import { faultFigures, faultTable } from './fault-figures.ts';
+import { takeFaultsTurn } from './faults.ts';
 import { claimsFigures, claimsTable } from './figures.ts';
 import { HELP, parseClaimsOptions } from './options.ts';
 import { takeClaimsTurn } from './turn.ts';
@@ -14,12 +17,24 @@ async function main(argv: readonly string[]): Promise<number> {
   await access(options.kubelet ?? BUILT_KUBELET);
   return inDirectoryOfItsOwn('na-claims-', async (directory, signal) => {
     const loadBefore = machineLoad(0.5);
-    const measured = await takeSideBySide(options, { directory, say }, (plan) =>
-      takeClaimsTurn({ ...plan, options, say }, signal),
-    );
+    const turnsOf = <T>(take: (plan: ClaimsPlan, signal: AbortSignal) => Promise<T>): Promise<SideBySide<T>> =>
+      takeSideBySide(options, { directory, say }, (plan) => take({ ...plan, options, say }, signal));
+    const write = (
+      results: { readonly figures: readonly object[]; readonly measured: object },
+      table: string,
+    ): void => {
+      const all = { node: process.version, loadBefore, options, ...results };
+      process.stdout.write(options.json ? `${JSON.stringify(all, null, 2)}\n` : table);
+    };
+    if (options.faults > 0) {
+      const measured = await turnsOf(takeFaultsTurn);
+      const figures = faultFigures(measured);
+      write({ figures, measured }, faultTable(figures));
+      return 0;
+    }
+    const measured = await turnsOf(takeClaimsTurn);
     const figures = claimsFigures(measured);
-    const all = { node: process.version, loadBefore, options, figures, measured };
-    process.stdout.write(options.json ? `${JSON.stringify(all, null, 2)}\n` : claimsTable(figures));
+    write({ figures, measured }, claimsTable(figures));
     return 0;
   });
 }

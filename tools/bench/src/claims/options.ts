@@ -13,6 +13,11 @@ export interface ClaimsBenchOptions extends SideBySideOptions {
    * both.
    */
   readonly seconds: number;
+  /**
+   * Number of other pods in each case of a fault of the driver or the kubelet. 0 measures starts, deletions and rest
+   * instead.
+   */
+  readonly faults: number;
   readonly json: boolean;
   readonly help: boolean;
 }
@@ -26,6 +31,7 @@ directories. Then measures the CPU time at rest with these pods, without and wit
   --pods N       pods, each with a claim (100)
   --mounts N     additional mounts on the node (1000)
   --seconds N    seconds at rest for each measurement, 0 for none (60)
+  --faults N     instead: kills the driver, the kubelet or both in each call of the driver, and measures what N other pods notice (0: no)
   --rounds N     turns of each kubelet; the values are their medians (1)
   --alone        only this kubelet
   --kubelet FILE another build of this kubelet
@@ -41,7 +47,7 @@ export function parseClaimsOptions(argv: readonly string[]): ClaimsBenchOptions 
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      ...{ pods: text('100'), mounts: text('1000'), seconds: text('60'), rounds: text('1') },
+      ...{ pods: text('100'), mounts: text('1000'), seconds: text('60'), rounds: text('1'), faults: text('0') },
       ...{ kubelet: { type: 'string' }, profiles: { type: 'string' }, alone: flag, json: flag, help: flag },
     },
   });
@@ -50,6 +56,7 @@ export function parseClaimsOptions(argv: readonly string[]): ClaimsBenchOptions 
     pods: numberOption('--pods', values.pods, 1, 240),
     mounts: numberOption('--mounts', values.mounts, 1, 50_000),
     seconds: numberOption('--seconds', values.seconds, 0, 3_600),
+    faults: numberOption('--faults', values.faults, 0, 200),
     rounds: numberOption('--rounds', values.rounds, 1, 20),
     ...{ alone, json, help, profiles, ...(kubelet !== undefined && { kubelet }) },
   };

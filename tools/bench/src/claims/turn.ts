@@ -1,21 +1,13 @@
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { mountsBelow } from '@node-agent/tools-containerd';
-import { DriverProcess } from '@node-agent/tools-csi-driver';
-import { BenchNode } from '../bench-node.ts';
+import type { DriverProcess } from '@node-agent/tools-csi-driver';
+import type { BenchNode } from '../bench-node.ts';
 import { machineCpuSeconds } from '../proc.ts';
-import type { TurnPlan } from '../side-by-side.ts';
 import { sleep, until } from '../waiting.ts';
 import { type CallCounts, countCalls } from './calls.ts';
-import {
-  claimingPod,
-  createClaims,
-  createCsiDriver,
-  DRIVER,
-  deleteClaims,
-  driverRegistered,
-} from './claimed-volumes.ts';
+import { claimingPod } from './claimed-volumes.ts';
+import { type ClaimsPlan, type ClaimsScene, withClaims } from './claims-scene.ts';
 import { ExtraMounts } from './extra-mounts.ts';
+import { leftIn } from './left.ts';
 import type { ClaimsBenchOptions } from './options.ts';
 
 /** Resources of a kubelet at rest. */
@@ -52,43 +44,13 @@ const SETTLE_MS = 20_000;
 const LOOK_MS = 100;
 
 /** Starts a node with its own runtime and driver, measures pods with claims, and stops everything. */
-export async function takeClaimsTurn(
-  plan: TurnPlan & { readonly options: ClaimsBenchOptions; readonly say: (text: string) => void },
-  signal: AbortSignal,
-): Promise<ClaimsTurn> {
-  const { options, nodeName, directory, say } = plan;
-  const tell = (text: string): void => say(`${nodeName}: ${text}`);
-  await using stack = new AsyncDisposableStack();
-  tell('waiting for the node');
-  const node = stack.use(await BenchNode.start(plan, signal));
-  const { client, kubelet } = node;
-  await createCsiDriver(client);
-  const driver = new DriverProcess({
-    ...{ directory: join(directory, 'csi'), driverName: DRIVER, nodeId: nodeName },
-    registryDirectory: join(kubelet.rootDirectory, 'plugins_registry'),
-  });
-  stack.defer(() => driver.stop());
-  await driver.start();
-  await driverRegistered(client, nodeName, signal);
-  const names = Array.from({ length: options.pods }, (_, index) => `${nodeName}-${index}`);
-  tell(`binding ${names.length} claims`);
-  await createClaims(client, driver, names, signal);
-  const turn = await withPods(plan, { node, driver, names, tell }, signal);
-  await deleteClaims(client, names);
-  return turn;
-}
-
-interface Scene {
-  readonly node: BenchNode;
-  readonly driver: DriverProcess;
-  /** Names of the pods, their claims and their volumes. */
-  readonly names: readonly string[];
-  readonly tell: (text: string) => void;
+export function takeClaimsTurn(plan: ClaimsPlan, signal: AbortSignal): Promise<ClaimsTurn> {
+  return withClaims(plan, plan.options.pods, (scene) => withPods(plan, scene, signal), signal);
 }
 
 async function withPods(
-  { options, directory }: TurnPlan & { readonly options: ClaimsBenchOptions },
-  { node, driver, names, tell }: Scene,
+  { options, directory }: ClaimsPlan,
+  { node, driver, names, tell }: ClaimsScene,
   signal: AbortSignal,
 ): Promise<ClaimsTurn> {
   const { kubelet, pods } = node;
@@ -170,14 +132,4 @@ async function atRest(
   tell(`resting for ${seconds} s with ${mounts} more mounts`);
   await using _extra = await ExtraMounts.make(directory, mounts);
   return { pods, mounts: await measure() };
-}
-
-/**
- * Returns the mount points below the directory of a turn, and the directories of staged volumes below the kubelet's
- * root directory: what a deletion has not cleaned up yet.
- */
-async function leftIn(directory: string, rootDirectory: string): Promise<readonly string[]> {
-  const staged = join(rootDirectory, 'plugins/kubernetes.io/csi', DRIVER);
-  const directories = await readdir(staged).catch(() => []);
-  return [...(await mountsBelow(directory)), ...directories.map((name) => join(staged, name))].sort();
 }

@@ -85,7 +85,8 @@ export class ClusterKubelet {
     } = this.#options;
     await mkdir(directory, { recursive: true });
     const file = join(directory, 'kubelet.json');
-    const [port = 0, healthzPort = 0] = await freePorts(2);
+    // The kubelet's server listens on all addresses, its health endpoint on the loopback address.
+    const [[port = 0], [healthzPort = 0]] = await Promise.all([freePorts(1, '0.0.0.0'), freePorts(1)]);
     this.#port = port;
     this.#healthzPort = healthzPort;
     const configuration = {

@@ -1,7 +1,7 @@
 import { type ContainerdBinaries, PAUSE_IMAGE } from '@node-agent/tools-containerd';
 import type { ControlPlane } from '@node-agent/tools-control-plane';
 import { BenchNode } from '../bench-node.ts';
-import { sleep } from '../waiting.ts';
+import { sleep, within } from '../waiting.ts';
 import { type HostileKind, hostileSpec } from './kinds.ts';
 
 /** Options of {@link takeHostileTurn}. */
@@ -70,18 +70,4 @@ async function bear(
     otherReadyMs,
     goneMs: gone === undefined ? Number.POSITIVE_INFINITY : Math.max(...gone) - deletedMs,
   };
-}
-
-/**
- * Waits for a promise, but not longer than the timeout. Resolves with the promise's value, or with undefined after the
- * timeout.
- */
-async function within<T>(timeoutMs: number, coming: Promise<T>): Promise<T | undefined> {
-  const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => late.resolve(undefined), timeoutMs);
-  try {
-    return await Promise.race([coming, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
