@@ -2,7 +2,7 @@
 const FAULTED_RPCS = ['NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume', 'NodeUnstageVolume'] as const;
 
 /** Program that a case kills. */
-export type Killed = 'driver' | 'kubelet';
+type Killed = 'driver' | 'kubelet';
 
 /** Fault that pods with claims meet. */
 export interface FaultCase {

@@ -22,7 +22,7 @@ export interface FaultOutcome {
 export type FaultsTurn = readonly FaultOutcome[];
 
 /** Values of one case with one kubelet. */
-export interface FaultValues {
+interface FaultValues {
   readonly medianMs: number;
   readonly p99Ms: number;
   readonly recoveryMs: number;
