@@ -109,10 +109,10 @@ test.each<readonly [outcomes: readonly Partial<FaultOutcome>[], values: object]>
   [[{ othersMs: [100, 200, 300] }], { medianMs: 200, p99Ms: 298, recoveryMs: 1_000, left: 0 }],
   [
     [
-      { othersMs: [100], recoveryMs: 1_000, left: 1 },
-      { othersMs: [300], recoveryMs: 3_000, left: 2 },
+      { othersMs: [100], restarts: 2, recoveryMs: 1_000, left: 1 },
+      { othersMs: [300], restarts: 3, recoveryMs: 3_000, left: 2 },
     ],
-    { medianMs: 200, p99Ms: 298, recoveryMs: 2_000, left: 3 },
+    { medianMs: 200, p99Ms: 298, restarts: 5, recoveryMs: 2_000, left: 3 },
   ],
   [[{ othersMs: [100, 200, Infinity] }], { medianMs: 200, p99Ms: Infinity }],
   [[{ othersMs: [100, Infinity, Infinity, Infinity] }], { medianMs: Infinity, p99Ms: Infinity }],
@@ -120,7 +120,7 @@ test.each<readonly [outcomes: readonly Partial<FaultOutcome>[], values: object]>
 ])(
   'faultFigures joins the other pods of all turns, and treats a pod that never became Ready as the slowest: %j',
   (outcomes, values) => {
-    const usual = { name: 'a', othersMs: [1], recoveryMs: 1_000, left: 0 };
+    const usual = { name: 'a', othersMs: [1], restarts: 0, recoveryMs: 1_000, left: 0 };
     const ours = outcomes.map((outcome) => [{ ...usual, ...outcome }]);
     expect(faultFigures({ ours, go: [] })).toEqual([
       { name: 'a', go: undefined, ours: expect.objectContaining(values) as object },
@@ -130,17 +130,17 @@ test.each<readonly [outcomes: readonly Partial<FaultOutcome>[], values: object]>
 
 test('faultTable has a row for each case and a column of each kubelet for each value', () => {
   const outcome = (name: string, scale: number): FaultOutcome => ({
-    ...{ name, othersMs: [100 * scale, 200 * scale], recoveryMs: 1_250 * scale, left: 0 },
+    ...{ name, othersMs: [100 * scale, 200 * scale], restarts: scale, recoveryMs: 1_250 * scale, left: 0 },
   });
   const [first, second] = [outcome('a', 1), { ...outcome('b', 1), recoveryMs: Infinity, left: 4 }];
   const lines = faultTable(faultFigures({ ours: [[first, second]], go: [[outcome('a', 2), outcome('b', 2)]] })).split(
     '\n',
   );
   expect(lines[0]).toMatch(
-    /case +others, median \[ms\]: Go +this +p99 \[ms\]: Go +this +recovery \[s\]: Go +this +left: Go +this/,
+    /case +others, median \[ms\]: Go +this +p99 \[ms\]: Go +this +restarts: Go +this +recovery \[s\]: Go +this +left: Go +this/,
   );
-  expect(lines[2]).toMatch(/a +300 +150 +398 +199 +2.50 +1.25 +0 +0$/);
-  expect(lines[3]).toMatch(/b +300 +150 +398 +199 +2.50 +never +0 +4$/);
+  expect(lines[2]).toMatch(/a +300 +150 +398 +199 +2 +1 +2.50 +1.25 +0 +0$/);
+  expect(lines[3]).toMatch(/b +300 +150 +398 +199 +2 +1 +2.50 +never +0 +4$/);
 });
 
 test.runIf((await cannotMount()) === undefined)(

@@ -9,6 +9,8 @@ export interface FaultOutcome {
   readonly name: string;
   /** Time in ms of each other pod from its creation until it was Ready; infinite if it did not become Ready. */
   readonly othersMs: readonly number[];
+  /** Number of restarts of the other pods' containers. None of these containers exits by itself. */
+  readonly restarts: number;
   /**
    * Time in ms from the fault until the pods with claims were Ready, or gone with their mounts; infinite if they did not
    * recover.
@@ -25,6 +27,7 @@ export type FaultsTurn = readonly FaultOutcome[];
 interface FaultValues {
   readonly medianMs: number;
   readonly p99Ms: number;
+  readonly restarts: number;
   readonly recoveryMs: number;
   readonly left: number;
 }
@@ -39,7 +42,7 @@ export interface FaultFigure {
 
 /**
  * Compares both kubelets in each case. The other pods of all turns count together. The recovery is the median of the
- * turns, and `left` is their sum.
+ * turns; `restarts` and `left` are sums.
  */
 export function faultFigures({ ours, go }: SideBySide<FaultsTurn>): readonly FaultFigure[] {
   const names = ours[0]?.map(({ name }) => name) ?? [];
@@ -56,9 +59,14 @@ function valuesOf(name: string, turns: readonly FaultsTurn[]): FaultValues {
   return {
     medianMs: finiteOrNever(quantile(othersMs, 0.5)),
     p99Ms: finiteOrNever(quantile(othersMs, 0.99)),
+    restarts: sumOf(outcomes.map(({ restarts }) => restarts)),
     recoveryMs: finiteOrNever(median(outcomes.map(({ recoveryMs }) => recoveryMs))),
-    left: outcomes.reduce((sum, { left }) => sum + left, 0),
+    left: sumOf(outcomes.map(({ left }) => left)),
   };
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 /** Between two infinite values, `quantile` interpolates to NaN. */
@@ -69,6 +77,7 @@ function finiteOrNever(value: number): number {
 const COLUMNS: readonly (readonly [name: string, of: (values: FaultValues) => number])[] = [
   ['others, median [ms]', ({ medianMs }) => Math.round(medianMs)],
   ['p99 [ms]', ({ p99Ms }) => Math.round(p99Ms)],
+  ['restarts', ({ restarts }) => restarts],
   ['recovery [s]', ({ recoveryMs }) => recoveryMs / 1_000],
   ['left', ({ left }) => left],
 ];

@@ -14,8 +14,10 @@ const CLAIMS = 5;
 const EVERY_MS = 100;
 /** Share of the other pods that is created before the fault. */
 const BEFORE_FAULT = 1 / 3;
-/** Time limit in ms for the pods of a case to start or to recover, and for a clean-up. */
-const LIMIT_MS = 240_000;
+/** Time limit in ms for the pods of a case to start or to recover, and to be gone. */
+const LIMIT_MS = 150_000;
+/** Time limit in ms for the mounts to be as before when all pods of a case are gone. */
+const CLEAN_UP_MS = 60_000;
 const LOOK_MS = 100;
 const CSI_PATH = /\/kubernetes\.io[~/]csi\//;
 
@@ -80,11 +82,12 @@ async function measureCase(
   const starting = startOthers(others, pods, signal);
   const faultMs = rpc === undefined ? beginMs : await faultAmong(starting, faultCase, scene, signal);
   const [recoveredMs, othersMs] = await Promise.all([recovering, starting]);
+  const restarts = others.reduce((sum, other) => sum + pods.restarts(other), 0);
   await deleteAll(during === 'start' ? [...others, ...claiming] : others, pods);
   const left = await leftover([...others, ...claiming], scene, before, signal);
   // Throws if the kubelet has exited.
   await kubelet.usage();
-  return { name, othersMs, recoveryMs: (recoveredMs ?? Number.POSITIVE_INFINITY) - faultMs, left };
+  return { name, othersMs, restarts, recoveryMs: (recoveredMs ?? Number.POSITIVE_INFINITY) - faultMs, left };
 }
 
 /**
@@ -149,10 +152,9 @@ async function allUnmounted(
 ): Promise<number> {
   const goneMs = Math.max(...(await Promise.all(names.map((name) => pods.gone(name)))));
   let looks = 0;
-  const csi = (paths: readonly string[]): string => paths.filter((path) => CSI_PATH.test(path)).join();
   const areUnmounted = async (): Promise<boolean> => {
     looks++;
-    return csi(await left()) === csi(before);
+    return (await left()).every((path) => !CSI_PATH.test(path) || before.includes(path));
   };
   await until('CSI volumes are unmounted', areUnmounted, signal, { everyMs: LOOK_MS, timeoutMs: LIMIT_MS });
   return looks === 1 ? goneMs : performance.now();
@@ -177,7 +179,7 @@ async function leftover(
     more = now.filter((path) => !before.includes(path));
     return more.length === 0;
   };
-  await until('mounts are as before', isAsBefore, signal, { everyMs: LOOK_MS, timeoutMs: LIMIT_MS }).catch(() => {
+  await until('mounts are as before', isAsBefore, signal, { everyMs: LOOK_MS, timeoutMs: CLEAN_UP_MS }).catch(() => {
     signal.throwIfAborted();
     tell(`left: ${more.join(' ')}`);
   });

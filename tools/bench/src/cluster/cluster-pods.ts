@@ -116,6 +116,11 @@ export class ClusterPods {
     return status?.state?.terminated?.reason;
   }
 
+  /** Returns how often the pod's container was restarted, as last seen. */
+  restarts(name: string): number {
+    return this.#reflector.objects.get(`${NAMESPACE}/${name}`)?.status?.containerStatuses?.[0]?.restartCount ?? 0;
+  }
+
   /** Returns the runtime's ID of the pod's container. */
   containerId(name: string): string {
     const pod = this.#reflector.objects.get(`${NAMESPACE}/${name}`);
