@@ -12,8 +12,8 @@ export interface NumaMachine {
   /** Memory of each NUMA node in MiB. */
   readonly nodeMegabytes: number;
   /**
-   * Whether the guest's clock counts executed instructions, a nanosecond each, while a CPU is busy. Time limits in the
-   * guest then do not depend on the host's speed. Default: false.
+   * Whether the guest's clock counts executed instructions, a nanosecond each, and skips the time in which all CPUs are
+   * idle. Time limits in the guest then do not depend on the host's speed. Default: false.
    */
   readonly countsInstructions?: boolean;
 }
@@ -50,7 +50,7 @@ function numaArguments({ coresPerSocket, nodeMegabytes, countsInstructions = fal
       ...['-numa', `node,nodeid=${id},cpus=${id * cpus}-${(id + 1) * cpus - 1},memdev=m${id}`],
     ]),
     ...['-numa', 'dist,src=0,dst=1,val=21'],
-    ...(countsInstructions ? ['-icount', 'shift=0,sleep=on'] : []),
+    ...(countsInstructions ? ['-icount', 'shift=0,sleep=off'] : []),
   ];
 }
 
@@ -61,7 +61,8 @@ function numaArguments({ coresPerSocket, nodeMegabytes, countsInstructions = fal
 export function qemuArguments(options: QemuRun): readonly string[] {
   const { image, run, share, cold = false, numa, monitor = false } = options;
   const file = (name: string): string => join(image.directory, name);
-  const disk = `file=${file('warm.qcow2')},if=virtio,cache=unsafe`;
+  // The file system in warm.qcow2 is that of a running machine: what the saved state has not written yet is missing.
+  const disk = `${numa ? `file=${file('root.img')},format=raw` : `file=${file('warm.qcow2')}`},if=virtio,cache=unsafe`;
   const shared = (path: string, tag: string, readOnly: boolean): string =>
     `local,path=${path},mount_tag=${tag},security_model=none,multidevs=remap${readOnly ? ',readonly=on' : ''}`;
   return [
