@@ -33,6 +33,7 @@ const config: Options | Options[] | ((overrides: Options) => Options) = defineCo
       compare: 'suite/compare.ts',
       numa: 'suite/numa.ts',
       volumes: 'suite/volumes.ts',
+      'e2e-node': 'suite/e2e-node.ts',
     },
     splitting: false,
     outDir: '.run/suite',

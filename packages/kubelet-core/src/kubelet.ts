@@ -93,10 +93,11 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
         syncPod: (...args) => this.#requestingHousekeeping(syncer.syncPod(...args), ({ idle }) => idle === true),
         syncTerminatingPod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingPod(...args)),
         syncTerminatingRuntimePod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingRuntimePod(...args)),
-        syncTerminatedPod: (...args) => {
+        syncTerminatedPod: async (pod, ...args) => {
           // A terminated pod no longer holds resources of the node, so pending resizes may fit now.
           this.#sync.updates.retryResizes('pod_terminated');
-          return this.#requestingHousekeeping(syncer.syncTerminatedPod(...args));
+          await this.#requestingHousekeeping(syncer.syncTerminatedPod(pod, ...args));
+          this.#events.cleanedUp(pod.metadata.uid);
         },
       },
       { passed: (signal) => this.#gate(signal) },

@@ -276,6 +276,25 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
+  test('removes all containers of a deleted pod when its worker has cleaned up, and keeps those of a completed pod', async () => {
+    const { kubelet, clock, updates, workers, state, controller } = setUp();
+    void kubelet.run(controller.signal);
+    updates.push(add('a'));
+    await clock.advance(200);
+    const pod = makePod('a');
+    const cleanUp = async (): Promise<void> => {
+      const cleaned = state.syncer?.syncTerminatedPod(pod, emptyStatus(pod), controller.signal);
+      await clock.advance(100);
+      await cleaned;
+    };
+    await cleanUp();
+    expect(state.deleted).toEqual([]);
+    workers.evicted.set('uid-a', 'ended');
+    await cleanUp();
+    expect(state.deleted).toEqual(['all of ']);
+    controller.abort();
+  });
+
   test('F1: housekeeping first runs when every source is ready, and later only after pod changes', async () => {
     const { kubelet, clock, updates, workers, state, controller } = setUp();
     state.sourcesReady = false;

@@ -92,6 +92,16 @@ export async function prepareInside(directory: string, nodeAddress: string): Pro
   await remountCgroups();
   await run('mount', ['--make-rshared', '/']);
   await bindOwnDirectories(OWN_DIRECTORIES, `${directory}/own`);
+  await prepareNetwork(nodeAddress);
+  // The cluster DNS is the only name server. The cluster DNS refuses other names immediately, because the machine's
+  // name servers cannot be reached.
+  const resolvConf = `${directory}/own/resolv.conf`;
+  await writeFile(resolvConf, `nameserver ${nodeAddress}\n`);
+  await run('mount', ['--bind', resolvConf, '/etc/resolv.conf']);
+}
+
+/** Prepares the network of a node that can reach only itself and its pods. */
+export async function prepareNetwork(nodeAddress: string): Promise<void> {
   await run('ip', ['link', 'set', 'lo', 'up']);
   // Link with the node's address, for pods and the API server.
   await run('ip', ['link', 'add', 'node0', 'type', 'bridge']);
@@ -99,11 +109,6 @@ export async function prepareInside(directory: string, nodeAddress: string): Pro
   await run('ip', ['link', 'set', 'node0', 'up']);
   // Programs determine their address from the default route. The route leads nowhere.
   await run('ip', ['route', 'add', 'default', 'dev', 'node0', 'src', nodeAddress]);
-  // The cluster DNS is the only name server. The cluster DNS refuses other names immediately, because the machine's
-  // name servers cannot be reached.
-  const resolvConf = `${directory}/own/resolv.conf`;
-  await writeFile(resolvConf, `nameserver ${nodeAddress}\n`);
-  await run('mount', ['--bind', resolvConf, '/etc/resolv.conf']);
   await run('sysctl', ['-q', '-w', 'net.ipv4.ip_forward=1']);
   // Packets between pods by way of a service address must pass the firewall rules in both directions, even if both pods
   // are on the same bridge.

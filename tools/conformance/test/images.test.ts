@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeArchive } from '../src/images/archive.ts';
 import { type Ingredients, makeImages } from '../src/images/contents.ts';
 import { librariesIn, withDirectories } from '../src/images/host-programs.ts';
 import { blob, image, parseReference } from '../src/images/oci.ts';
@@ -52,6 +53,25 @@ test('two tags of the same content have different image IDs and share their laye
   expect(config).toMatchObject({ architecture: 'amd64', config: { User: '1' }, rootfs: { diff_ids: [layer.digest] } });
   const manifest = JSON.parse(new TextDecoder().decode(one?.manifest.data));
   expect(manifest.config).toMatchObject({ digest: one?.config.digest, size: one?.config.data.length });
+});
+
+test('an archive of two images names both images and contains their shared layer once', async () => {
+  const images = ['h/r:1', 'h/r:2'].map((reference) => image(reference, [layer], {}, 'amd64'));
+  const file = join(directory, 'images.tar');
+  await writeArchive(images, file);
+  const read = (name: string): string => execFileSync('tar', ['-xOf', file, name], { encoding: 'utf8' });
+  const { manifests } = JSON.parse(read('index.json'));
+  expect(manifests).toMatchObject(
+    images.map(({ reference, manifest }) => ({
+      digest: manifest.digest,
+      size: manifest.data.length,
+      annotations: { 'io.containerd.image.name': reference },
+    })),
+  );
+  const names = execFileSync('tar', ['-tf', file], { encoding: 'utf8' }).trim().split('\n');
+  expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
+  expect(names.filter((name) => name.startsWith('blobs/sha256/'))).toHaveLength(5);
+  expect(read(`blobs/${layer.digest.replace(':', '/')}`)).toBe('layer');
 });
 
 test('the registry serves manifests of the requested host by tag and digest, and blobs by digest', () => {

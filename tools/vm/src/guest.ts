@@ -10,6 +10,8 @@ export interface GuestFile {
 export const HOST_SHARE = '/mnt/host';
 /** Directory with the run's command and its exit status. */
 const CONTROL = '/run/vm';
+/** Directory for a command's results, which the host can keep. */
+export const RESULTS: string = `${CONTROL}/results`;
 
 /** Packages of the guest in addition to Debian's essential packages. */
 export const PACKAGES: readonly string[] = [

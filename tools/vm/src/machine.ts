@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { createReadStream, existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type MachineImage, type QemuRun, qemuArguments } from './qemu.ts';
+import { RESULTS } from './guest.ts';
+import { type MachineImage, type NumaMachine, type QemuRun, qemuArguments } from './qemu.ts';
 
 export interface RunOptions {
   /** Directory that the guest sees as `/mnt/host`. */
@@ -13,8 +14,10 @@ export interface RunOptions {
   readonly timeoutMs: number;
   /** Called with the output of the command while the command runs. */
   readonly onOutput: (bytes: Buffer) => void;
-  /** Whether the machine has several NUMA nodes; it is then booted instead of resumed. Default: false. */
-  readonly numa?: boolean;
+  /** NUMA machine, which is booted instead of resumed. Default: a machine without NUMA nodes. */
+  readonly numa?: NumaMachine;
+  /** Directory that receives the files that the command wrote to {@link RESULTS}. Default: they are discarded. */
+  readonly results?: string;
 }
 
 const POLL_MS = 200;
@@ -30,8 +33,9 @@ export async function runInMachine(image: MachineImage, command: string, options
   const run = await mkdtemp(join(tmpdir(), 'node-agent-vm-'));
   try {
     await writeFile(join(run, 'command'), `${command}\n`);
+    await mkdir(join(run, basename(RESULTS)));
     await writeFile(join(run, 'now'), String(Math.floor(Date.now() / 1000)));
-    const machine = startQemu({ image, run, share: options.share, numa: options.numa ?? false });
+    const machine = startQemu({ image, run, share: options.share, ...(options.numa && { numa: options.numa }) });
     const timer = setTimeout(() => machine.child.kill('SIGKILL'), options.timeoutMs);
     const following = follow(join(run, 'output'), machine.ended, options.onOutput);
     await go(join(run, 'go'), machine.ended);
@@ -43,6 +47,8 @@ export async function runInMachine(image: MachineImage, command: string, options
     const console = await readFile(join(run, 'console.log'), 'utf8').catch(() => '');
     throw new Error(`run in virtual machine: ended without a status: ${messages}${console.slice(-2000)}`);
   } finally {
+    const written = join(run, basename(RESULTS));
+    if (options.results !== undefined && existsSync(written)) await cp(written, options.results, { recursive: true });
     await rm(run, { recursive: true, force: true });
   }
 }

@@ -6,6 +6,18 @@ export interface MachineImage {
   readonly directory: string;
 }
 
+/** Machine with two sockets, each a NUMA node with half of the memory, whose cores have two threads. */
+export interface NumaMachine {
+  readonly coresPerSocket: number;
+  /** Memory of each NUMA node in MiB. */
+  readonly nodeMegabytes: number;
+  /**
+   * Whether the guest's clock counts executed instructions, a nanosecond each, and skips the time in which all CPUs are
+   * idle. Time limits in the guest then do not depend on the host's speed. Default: false.
+   */
+  readonly countsInstructions?: boolean;
+}
+
 export interface QemuRun {
   readonly image: MachineImage;
   /** Directory of the run, with its command, status and logs. */
@@ -18,10 +30,10 @@ export interface QemuRun {
    */
   readonly cold?: boolean;
   /**
-   * Whether the machine has two sockets with two cores of two threads, each a NUMA node with half of the memory. No
-   * state of such a machine is saved, so the machine is booted. Writes to the disk are discarded.
+   * NUMA machine to boot. No state of such a machine is saved. Writes to the disk are discarded. Default: the machine
+   * whose state was saved.
    */
-  readonly numa?: boolean;
+  readonly numa?: NumaMachine;
   /** Whether the emulator reads monitor commands from its standard input. */
   readonly monitor?: boolean;
 }
@@ -29,30 +41,34 @@ export interface QemuRun {
 const KERNEL_OPTIONS =
   'console=ttyS0 quiet mitigations=off tsc=reliable random.trust_cpu=on psi=1 net.ifnames=0 panic=-1 systemd.show_status=0';
 
-/** Two NUMA nodes with four CPUs each. */
-const NUMA: readonly string[] = [
-  ...['-smp', '8,sockets=2,cores=2,threads=2', '-m', '3G'],
-  ...[0, 1].flatMap((id) => [
-    ...['-object', `memory-backend-ram,id=m${id},size=1536M`],
-    ...['-numa', `node,nodeid=${id},cpus=${id * 4}-${id * 4 + 3},memdev=m${id}`],
-  ]),
-  ...['-numa', 'dist,src=0,dst=1,val=21'],
-];
+function numaArguments({ coresPerSocket, nodeMegabytes, countsInstructions = false }: NumaMachine): readonly string[] {
+  const cpus = coresPerSocket * 2;
+  return [
+    ...['-smp', `${cpus * 2},sockets=2,cores=${coresPerSocket},threads=2`, '-m', `${nodeMegabytes * 2}M`],
+    ...[0, 1].flatMap((id) => [
+      ...['-object', `memory-backend-ram,id=m${id},size=${nodeMegabytes}M`],
+      ...['-numa', `node,nodeid=${id},cpus=${id * cpus}-${(id + 1) * cpus - 1},memdev=m${id}`],
+    ]),
+    ...['-numa', 'dist,src=0,dst=1,val=21'],
+    ...(countsInstructions ? ['-icount', 'shift=0,sleep=off'] : []),
+  ];
+}
 
 /**
  * Returns the emulator's arguments. The machine must be identical to the one whose state was saved, otherwise the state
  * cannot be resumed.
  */
 export function qemuArguments(options: QemuRun): readonly string[] {
-  const { image, run, share, cold = false, numa = false, monitor = false } = options;
+  const { image, run, share, cold = false, numa, monitor = false } = options;
   const file = (name: string): string => join(image.directory, name);
-  const disk = `file=${file('warm.qcow2')},if=virtio,cache=unsafe`;
+  // The file system in warm.qcow2 is that of a running machine: what the saved state has not written yet is missing.
+  const disk = `${numa ? `file=${file('root.img')},format=raw` : `file=${file('warm.qcow2')}`},if=virtio,cache=unsafe`;
   const shared = (path: string, tag: string, readOnly: boolean): string =>
     `local,path=${path},mount_tag=${tag},security_model=none,multidevs=remap${readOnly ? ',readonly=on' : ''}`;
   return [
-    // With a thread for each of eight CPUs, QEMU 7.2 sometimes runs half of an instruction that the kernel is patching.
+    // With a thread for each of many CPUs, QEMU 7.2 sometimes runs half of an instruction that the kernel is patching.
     ...['-M', 'q35,usb=off', '-accel', `tcg,thread=${numa ? 'single' : 'multi'},tb-size=512`, '-cpu', 'max,la57=off'],
-    ...(numa ? NUMA : ['-smp', '2', '-m', '2G']),
+    ...(numa ? numaArguments(numa) : ['-smp', '2', '-m', '2G']),
     ...['-nodefaults', '-display', 'none', '-no-reboot'],
     ...['-kernel', file('vmlinuz'), '-initrd', file('initrd'), '-append', KERNEL_OPTIONS],
     ...(cold || numa ? [] : ['-incoming', `exec:cat '${file('state')}'`]),

@@ -1,7 +1,7 @@
 import type { ContainerdBinaries } from '@node-agent/tools-containerd';
 
 /** Directory of the tested programs in the guest; `../src/share.ts` fills it. */
-const HOST = '/mnt/host';
+export const HOST = '/mnt/host';
 export const KUBELET: string = `${HOST}/kubelet/dist/main.js`;
 export const NODECTL: string = `${HOST}/kubelet/dist/nodectl.js`;
 /** Go kubelet of the release that this kubelet follows. */

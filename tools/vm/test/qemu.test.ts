@@ -29,15 +29,24 @@ describe('qemuArguments', () => {
   });
 
   test('qemuArguments boot a machine with two NUMA nodes and discard writes to the disk', () => {
-    const args = qemuArguments({ ...options, numa: true });
+    const args = qemuArguments({ ...options, numa: { coresPerSocket: 2, nodeMegabytes: 1536 } });
     expect(all(args, '-smp')).toEqual(['8,sockets=2,cores=2,threads=2']);
+    expect(all(args, '-icount')).toEqual([]);
     expect(all(args, '-numa')).toEqual([
       'node,nodeid=0,cpus=0-3,memdev=m0',
       'node,nodeid=1,cpus=4-7,memdev=m1',
       'dist,src=0,dst=1,val=21',
     ]);
     expect(all(args, '-incoming')).toEqual([]);
-    expect(all(args, '-drive')[0]).toContain('snapshot=on');
+    expect(all(args, '-drive')[0]).toMatch(/^file=\/image\/root\.img,format=raw,.*,snapshot=on$/);
+  });
+
+  test('qemuArguments let the clock of a NUMA machine count instructions on request', () => {
+    const numa = { coresPerSocket: 4, nodeMegabytes: 2048, countsInstructions: true };
+    const args = qemuArguments({ ...options, numa });
+    expect(all(args, '-smp')).toEqual(['16,sockets=2,cores=4,threads=2']);
+    expect(all(args, '-m')).toEqual(['4096M']);
+    expect(all(args, '-icount')).toEqual(['shift=0,sleep=off']);
   });
 
   test("qemuArguments share the tests' files read-only and restrict the network", () => {

@@ -18,6 +18,6 @@ describe('suiteCommand', () => {
 
   test('only suites that run on request need the Go kubelet', () => {
     const needing = Object.entries(SUITES).filter(([, takes]) => takes.includes('upstream'));
-    expect(needing.map(([name]) => name)).toEqual(['compare', 'numa']);
+    expect(needing.map(([name]) => name)).toEqual(['compare', 'numa', 'e2e-node']);
   });
 });

@@ -52,6 +52,17 @@ export class PodEvents {
     containerGc.deleteContainersInPod(entry.status, event.containerId, removeAll);
   }
 
+  /**
+   * Removes the containers of a pod whose worker has cleaned up, if the pod was deleted or evicted. The runtime reports
+   * the exit of the last container before the pod counts as terminated, so {@link changed} keeps that container.
+   */
+  cleanedUp(podUid: string): void {
+    const { podCache, containerGc, workers } = this.#components;
+    const entry = podCache.get(podUid);
+    if (entry === undefined || entry.error !== undefined || !workers.shouldPodContentBeRemoved(podUid)) return;
+    containerGc.deleteContainersInPod(entry.status, '', true);
+  }
+
   #note(podUid: string, containerId: string, kind: ProbeUpdate['kind'], result: ProbeUpdate['result']): void {
     const { podCache, journal } = this.#components;
     const container = podCache.get(podUid)?.status.containers.find(({ id }) => id === containerId);

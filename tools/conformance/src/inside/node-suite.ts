@@ -5,7 +5,7 @@ import { shebangFlags } from './node.ts';
 
 /** Files and directories for the node suite. */
 export interface NodeSuitePlaces {
-  /** Directory with substitutes for systemd's programs, which is prepended to PATH. */
+  /** Directory with substitutes for `sudo` and systemd's programs, which is prepended to PATH. */
   readonly path: string;
   /** Directory with the program `kubelet`. */
   readonly programs: string;
@@ -17,28 +17,42 @@ export interface NodeSuitePlaces {
 export interface NodeSuiteOptions {
   readonly directory: string;
   readonly kubelet: string;
+  /**
+   * Whether systemd runs on the machine. If so, the suite uses it instead of substitutes, and the kubelet's cgroup
+   * driver is systemd. Default: false.
+   */
+  readonly systemd?: boolean;
+  /** Variables that are added to the kubelet's environment. Default: none. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Writes the files that e2e_node.test expects on a machine to a directory. */
-export async function prepareNodeSuite({ directory, kubelet }: NodeSuiteOptions): Promise<NodeSuitePlaces> {
+export async function prepareNodeSuite(options: NodeSuiteOptions): Promise<NodeSuitePlaces> {
+  const { directory, kubelet, systemd = false, environment = {} } = options;
   const places = { path: join(directory, 'path'), programs: join(directory, 'programs') };
   const units = join(directory, 'units');
   for (const path of [places.path, places.programs, units]) await mkdir(path, { recursive: true });
   const script = (path: string, command: readonly string[]): Promise<void> =>
     writeFile(path, `#!/bin/sh\nexec ${command.map(quoted).join(' ')} "$@"\n`, { mode: 0o755 });
-  const standIn = [
-    process.execPath,
-    ...process.execArgv,
-    fileURLToPath(new URL('../units/main.ts', import.meta.url)),
-    units,
-  ];
-  await script(join(places.path, 'systemd-run'), [...standIn, 'run']);
-  await script(join(places.path, 'systemctl'), [...standIn, 'control']);
+  if (!systemd) {
+    const standIn = [
+      process.execPath,
+      ...process.execArgv,
+      fileURLToPath(new URL('../units/main.ts', import.meta.url)),
+      units,
+    ];
+    await script(join(places.path, 'systemd-run'), [...standIn, 'run']);
+    await script(join(places.path, 'systemctl'), [...standIn, 'control']);
+  }
   await script(join(places.path, 'sudo'), ['/usr/bin/env']);
   const flags = kubelet.endsWith('.js') ? [process.execPath, ...(await shebangFlags(kubelet))] : [];
-  await script(join(places.programs, 'kubelet'), [...flags, kubelet]);
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  await script(join(places.programs, 'kubelet'), ['/usr/bin/env', ...variables, ...flags, kubelet]);
   const configuration = join(directory, 'base-kubelet.json');
-  await writeFile(configuration, JSON.stringify(BASE_CONFIGURATION));
+  await writeFile(
+    configuration,
+    JSON.stringify({ ...BASE_CONFIGURATION, ...(systemd && { cgroupDriver: 'systemd' }) }),
+  );
   return { ...places, configuration };
 }
 
