@@ -26,8 +26,9 @@ export async function runClusterProgram(argv: readonly string[], kubelet: string
     );
     return 1;
   }
-  const child = spawn(file, argv, { stdio: 'inherit' });
+  // Before the spawn: without these handlers, a signal right after the spawn would end this process only.
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));
+  const child = spawn(file, argv, { stdio: 'inherit' });
   return new Promise((resolve, reject) => {
     child.on('error', reject);
     child.on('exit', (code) => resolve(code ?? 1));
