@@ -58,7 +58,7 @@ function outcomesOf(name: string, turns: readonly FaultsTurn[]): readonly FaultO
 }
 
 /** Joins the outcomes of one case with one kubelet. */
-export function valuesOf(outcomes: readonly FaultOutcome[]): FaultValues {
+function valuesOf(outcomes: readonly FaultOutcome[]): FaultValues {
   const othersMs = outcomes.flatMap((outcome) => outcome.othersMs);
   return {
     medianMs: finiteOrNever(quantile(othersMs, 0.5)),

@@ -6,7 +6,7 @@ import { sleep, until, within } from '../waiting.ts';
 import { claimingPod } from './claimed-volumes.ts';
 import { type ClaimsPlan, type ClaimsScene, withClaims } from './claims-scene.ts';
 import { FAULT_CASES, type FaultCase } from './fault-cases.ts';
-import { type FaultOutcome, type FaultsTurn, valuesOf } from './fault-figures.ts';
+import type { FaultOutcome, FaultsTurn } from './fault-figures.ts';
 import { leftIn } from './left.ts';
 import type { ClaimsBenchOptions } from './options.ts';
 
@@ -78,7 +78,7 @@ async function takeTurns(
     if (!only.test(faultCase.name)) continue;
     for (const { scene, outcomes } of turns) {
       const outcome = await measureCase(faultCase, `${scene.node.nodeName}-f${index}`, scene, signal);
-      scene.tell(`${faultCase.name}: ${JSON.stringify(valuesOf([outcome]))}`);
+      scene.tell(`${faultCase.name}: recovery after ${Math.round(outcome.recoveryMs)} ms`);
       outcomes.push(outcome);
     }
   }
