@@ -27,16 +27,24 @@ export interface SideBySide<T> {
   readonly go: readonly T[];
 }
 
+/** Both kubelets, in one private cluster. */
+export interface BothKubelets {
+  /** Returns the options of a turn of this kubelet. @param round number of the turn */
+  readonly ours: (round: number) => TurnPlan;
+  /** The same for the Go kubelet. Undefined if it is left out. */
+  readonly go: ((round: number) => TurnPlan) | undefined;
+}
+
 /**
- * Takes turns of both kubelets alternately, each with its own node in one private cluster.
+ * Runs work with a private cluster for both kubelets.
  * @param directory directory for all files
  * @throws Error if a program is missing and cannot be built
  */
-export async function takeSideBySide<T>(
-  { rounds, alone, profiles, kubelet = BUILT_KUBELET }: SideBySideOptions,
+export async function withBothKubelets<T>(
+  { alone, profiles, kubelet = BUILT_KUBELET }: Omit<SideBySideOptions, 'rounds'>,
   { directory, say }: { readonly directory: string; readonly say: (text: string) => void },
-  take: (plan: TurnPlan) => Promise<T>,
-): Promise<SideBySide<T>> {
+  work: (both: BothKubelets) => Promise<T>,
+): Promise<T> {
   const runtime = await findOrBuildContainerd24(say);
   if ('reason' in runtime) throw new Error(runtime.reason);
   const upstream = alone ? undefined : await findUpstreamKubelet({ say });
@@ -45,21 +53,33 @@ export async function takeSideBySide<T>(
   if ('reason' in programs) throw new Error(programs.reason);
   const controlPlane = new ControlPlane({ binaries: programs.binaries, directory: join(directory, 'control-plane') });
   const [goSubnet, subnet] = subnetsForPods();
-  const [ours, go]: [T[], T[]] = [[], []];
+  const place = (name: string, round: number) => ({
+    ...{ controlPlane, binaries: runtime.binaries, nodeName: `${name}-${round}` },
+    directory: join(directory, `${name}${round}`),
+  });
   await controlPlane.start();
   try {
-    for (let round = 0; round < rounds; round++) {
-      const place = (name: string) => ({
-        ...{ controlPlane, binaries: runtime.binaries, nodeName: `${name}-${round}` },
-        directory: join(directory, `${name}${round}`),
-      });
-      if (upstream !== undefined) {
-        go.push(await take({ ...place('go'), program: upstream.binaries.kubelet, subnet: goSubnet }));
-      }
-      ours.push(await take({ ...place('ours'), program: kubelet, subnet, profiles }));
-    }
+    return await work({
+      ours: (round) => ({ ...place('ours', round), program: kubelet, subnet, profiles }),
+      go: upstream && ((round) => ({ ...place('go', round), program: upstream.binaries.kubelet, subnet: goSubnet })),
+    });
   } finally {
     await controlPlane.stop();
   }
-  return { ours, go };
+}
+
+/** Takes turns of both kubelets alternately, each with its own node in one private cluster. */
+export function takeSideBySide<T>(
+  options: SideBySideOptions,
+  shell: { readonly directory: string; readonly say: (text: string) => void },
+  take: (plan: TurnPlan) => Promise<T>,
+): Promise<SideBySide<T>> {
+  return withBothKubelets(options, shell, async (both) => {
+    const [ours, go]: [T[], T[]] = [[], []];
+    for (let round = 0; round < options.rounds; round++) {
+      if (both.go !== undefined) go.push(await take(both.go(round)));
+      ours.push(await take(both.ours(round)));
+    }
+    return { ours, go };
+  });
 }

@@ -85,6 +85,7 @@ test('parseClaimsOptions applies defaults, and names the invalid option', () => 
     faults: 0,
   });
   expect(parseClaimsOptions(['--kubelet', '/k.js']).kubelet).toBe('/k.js');
+  expect(parseClaimsOptions(['--faults', '3', '--only', 'both']).only).toEqual(/both/);
   expect(() => parseClaimsOptions(['--mounts', '0'])).toThrow('--mounts: must be a number from 1 to 50000');
 });
 

@@ -48,13 +48,17 @@ export function faultFigures({ ours, go }: SideBySide<FaultsTurn>): readonly Fau
   const names = ours[0]?.map(({ name }) => name) ?? [];
   return names.map((name) => ({
     name,
-    go: go.length === 0 ? undefined : valuesOf(name, go),
-    ours: valuesOf(name, ours),
+    go: go.length === 0 ? undefined : valuesOf(outcomesOf(name, go)),
+    ours: valuesOf(outcomesOf(name, ours)),
   }));
 }
 
-function valuesOf(name: string, turns: readonly FaultsTurn[]): FaultValues {
-  const outcomes = turns.flatMap((turn) => turn.filter((outcome) => outcome.name === name));
+function outcomesOf(name: string, turns: readonly FaultsTurn[]): readonly FaultOutcome[] {
+  return turns.flatMap((turn) => turn.filter((outcome) => outcome.name === name));
+}
+
+/** Joins the outcomes of one case with one kubelet. */
+function valuesOf(outcomes: readonly FaultOutcome[]): FaultValues {
   const othersMs = outcomes.flatMap((outcome) => outcome.othersMs);
   return {
     medianMs: finiteOrNever(quantile(othersMs, 0.5)),

@@ -1,12 +1,14 @@
 import type { BenchNode } from '../bench-node.ts';
 import type { ClusterPods } from '../cluster/cluster-pods.ts';
 import { isHealthy } from '../kubelet.ts';
+import type { BothKubelets, SideBySide, TurnPlan } from '../side-by-side.ts';
 import { sleep, until, within } from '../waiting.ts';
 import { claimingPod } from './claimed-volumes.ts';
 import { type ClaimsPlan, type ClaimsScene, withClaims } from './claims-scene.ts';
 import { FAULT_CASES, type FaultCase } from './fault-cases.ts';
 import type { FaultOutcome, FaultsTurn } from './fault-figures.ts';
 import { leftIn } from './left.ts';
+import type { ClaimsBenchOptions } from './options.ts';
 
 /** Number of pods with claims in each case. */
 const CLAIMS = 5;
@@ -15,9 +17,9 @@ const EVERY_MS = 100;
 /** Share of the other pods that is created before the fault. */
 const BEFORE_FAULT = 1 / 3;
 /** Time limit in ms for the pods of a case to start or to recover, and to be gone. */
-const LIMIT_MS = 150_000;
+const LIMIT_MS = 120_000;
 /** Time limit in ms for the mounts to be as before when all pods of a case are gone. */
-const CLEAN_UP_MS = 60_000;
+const CLEAN_UP_MS = 30_000;
 const LOOK_MS = 100;
 const CSI_PATH = /\/kubernetes\.io[~/]csi\//;
 
@@ -28,23 +30,59 @@ interface FaultScene extends ClaimsScene {
   readonly left: () => Promise<readonly string[]>;
 }
 
-/** Starts a node with its own runtime and driver, measures all cases of faults, and stops everything. */
-export function takeFaultsTurn(plan: ClaimsPlan, signal: AbortSignal): Promise<FaultsTurn> {
+/**
+ * Measures all cases with both kubelets. Each kubelet has its own node during the whole round, and each case is measured
+ * with this kubelet and then with the Go kubelet, so that both meet about the same load of the machine.
+ */
+export async function takeFaults(
+  both: BothKubelets,
+  options: ClaimsBenchOptions,
+  say: (text: string) => void,
+  signal: AbortSignal,
+): Promise<SideBySide<FaultsTurn>> {
+  const [ours, go]: [FaultsTurn[], FaultsTurn[]] = [[], []];
+  for (let round = 0; round < options.rounds; round++) {
+    const planOf = (plan: TurnPlan): ClaimsPlan => ({ ...plan, options, say });
+    const take = (goScene: FaultScene | undefined): Promise<void> =>
+      withFaultScene(
+        planOf(both.ours(round)),
+        async (scene) => {
+          const turns = await takeTurns(goScene === undefined ? [scene] : [scene, goScene], options.only, signal);
+          ours.push(turns[0] ?? []);
+          if (turns[1] !== undefined) go.push(turns[1]);
+        },
+        signal,
+      );
+    await (both.go === undefined ? take(undefined) : withFaultScene(planOf(both.go(round)), take, signal));
+  }
+  return { ours, go };
+}
+
+function withFaultScene<T>(plan: ClaimsPlan, work: (scene: FaultScene) => Promise<T>, signal: AbortSignal): Promise<T> {
   const { directory, options } = plan;
-  const measure = async (claims: ClaimsScene): Promise<FaultsTurn> => {
+  const withClaimed = (claims: ClaimsScene): Promise<T> => {
     const { rootDirectory } = claims.node.kubelet;
-    const scene = { ...claims, others: options.faults, left: () => leftIn(directory, rootDirectory) };
-    const outcomes: FaultOutcome[] = [];
-    for (const [index, faultCase] of FAULT_CASES.entries()) {
-      claims.tell(faultCase.name);
-      const outcome = await measureCase(faultCase, `${claims.node.nodeName}-f${index}`, scene, signal);
-      const [slowestMs, recoveryMs] = [Math.max(...outcome.othersMs), outcome.recoveryMs].map(Math.round);
-      claims.tell(`slowest of the other pods: ${slowestMs} ms, recovery: ${recoveryMs} ms`);
+    return work({ ...claims, others: options.faults, left: () => leftIn(directory, rootDirectory) });
+  };
+  return withClaims(plan, CLAIMS, withClaimed, signal);
+}
+
+/** Measures each case in each scene. @returns the outcomes of each scene */
+async function takeTurns(
+  scenes: readonly FaultScene[],
+  only: RegExp,
+  signal: AbortSignal,
+): Promise<readonly FaultsTurn[]> {
+  const turns = scenes.map((scene) => ({ scene, outcomes: [] as FaultOutcome[] }));
+  for (const [index, faultCase] of FAULT_CASES.entries()) {
+    if (!only.test(faultCase.name)) continue;
+    for (const { scene, outcomes } of turns) {
+      const outcome = await measureCase(faultCase, `${scene.node.nodeName}-f${index}`, scene, signal);
+      scene.tell(`${faultCase.name}: recovery after ${Math.round(outcome.recoveryMs)} ms`);
       outcomes.push(outcome);
     }
-    return outcomes;
-  };
-  return withClaims(plan, CLAIMS, measure, signal);
+  }
+  return turns.map(({ outcomes }) => outcomes);
 }
 
 /** Measures one case, and removes its pods. @param prefix start of the names of the pods */

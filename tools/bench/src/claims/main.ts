@@ -1,9 +1,8 @@
 import { access } from 'node:fs/promises';
 import { BUILT_KUBELET, inDirectoryOfItsOwn, machineLoad, runCommand, say } from '../command.ts';
-import { type SideBySide, takeSideBySide } from '../side-by-side.ts';
-import type { ClaimsPlan } from './claims-scene.ts';
+import { takeSideBySide, withBothKubelets } from '../side-by-side.ts';
 import { faultFigures, faultTable } from './fault-figures.ts';
-import { takeFaultsTurn } from './faults.ts';
+import { takeFaults } from './faults.ts';
 import { claimsFigures, claimsTable } from './figures.ts';
 import { HELP, parseClaimsOptions } from './options.ts';
 import { takeClaimsTurn } from './turn.ts';
@@ -17,8 +16,6 @@ async function main(argv: readonly string[]): Promise<number> {
   await access(options.kubelet ?? BUILT_KUBELET);
   return inDirectoryOfItsOwn('na-claims-', async (directory, signal) => {
     const loadBefore = machineLoad(0.5);
-    const turnsOf = <T>(take: (plan: ClaimsPlan, signal: AbortSignal) => Promise<T>): Promise<SideBySide<T>> =>
-      takeSideBySide(options, { directory, say }, (plan) => take({ ...plan, options, say }, signal));
     const write = (
       results: { readonly figures: readonly object[]; readonly measured: object },
       table: string,
@@ -27,12 +24,16 @@ async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(options.json ? `${JSON.stringify(all, null, 2)}\n` : table);
     };
     if (options.faults > 0) {
-      const measured = await turnsOf(takeFaultsTurn);
+      const measured = await withBothKubelets(options, { directory, say }, (both) =>
+        takeFaults(both, options, say, signal),
+      );
       const figures = faultFigures(measured);
       write({ figures, measured }, faultTable(figures));
       return 0;
     }
-    const measured = await turnsOf(takeClaimsTurn);
+    const measured = await takeSideBySide(options, { directory, say }, (plan) =>
+      takeClaimsTurn({ ...plan, options, say }, signal),
+    );
     const figures = claimsFigures(measured);
     write({ figures, measured }, claimsTable(figures));
     return 0;

@@ -18,6 +18,8 @@ export interface ClaimsBenchOptions extends SideBySideOptions {
    * instead.
    */
   readonly faults: number;
+  /** Pattern of the names of the cases to measure. */
+  readonly only: RegExp;
   readonly json: boolean;
   readonly help: boolean;
 }
@@ -32,6 +34,7 @@ directories. Then measures the CPU time at rest with these pods, without and wit
   --mounts N     additional mounts on the node (1000)
   --seconds N    seconds at rest for each measurement, 0 for none (60)
   --faults N     instead: kills the driver, the kubelet or both in each call of the driver, and measures what N other pods notice (0: no)
+  --only REGEXP  with --faults, only the cases whose names match
   --rounds N     turns of each kubelet; the values are their medians (1)
   --alone        only this kubelet
   --kubelet FILE another build of this kubelet
@@ -47,17 +50,25 @@ export function parseClaimsOptions(argv: readonly string[]): ClaimsBenchOptions 
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      ...{ pods: text('100'), mounts: text('1000'), seconds: text('60'), rounds: text('1'), faults: text('0') },
+      ...{
+        pods: text('100'),
+        mounts: text('1000'),
+        seconds: text('60'),
+        rounds: text('1'),
+        faults: text('0'),
+        only: text(''),
+      },
       ...{ kubelet: { type: 'string' }, profiles: { type: 'string' }, alone: flag, json: flag, help: flag },
     },
   });
-  const { alone, json, help, profiles, kubelet } = values;
+  const { alone, json, help, profiles, kubelet, only } = values;
   return {
     pods: numberOption('--pods', values.pods, 1, 240),
     mounts: numberOption('--mounts', values.mounts, 1, 50_000),
     seconds: numberOption('--seconds', values.seconds, 0, 3_600),
     faults: numberOption('--faults', values.faults, 0, 200),
     rounds: numberOption('--rounds', values.rounds, 1, 20),
+    only: new RegExp(only),
     ...{ alone, json, help, profiles, ...(kubelet !== undefined && { kubelet }) },
   };
 }
