@@ -74,7 +74,7 @@ const selection = { suite: 'e2e_node', labels: LABELS, focus: specs.focus, skip:
 const args = nodeArguments({ ...places, nodeName: 'vm', nodeAddress: ADDRESS, token: 'e2e-node', output });
 say('running the specs');
 await runSuite(
-  { ...selection, common: true, processes: 1, seed: 1 },
+  { ...selection, common: true, processes: 1, seed: 1, verbose: true },
   { ginkgo: `${HOST}/bin/ginkgo`, suite, path, args: [...args, '--server-start-timeout=10m'], output },
   containerd.endpoint,
   say,
