@@ -2,4 +2,5 @@
 export { prepareNetwork } from '../isolation.ts';
 export { readReport, type SpecResult } from '../specs.ts';
 export { nodeArguments, REPORT, runSuite } from '../suite.ts';
+export { machineFacts, unfitReason } from '../unfit.ts';
 export { prepareNodeSuite } from './node-suite.ts';
