@@ -7,7 +7,10 @@ import type { ConformanceOptions } from './options.ts';
 export type Selection = Pick<
   ConformanceOptions,
   'suite' | 'labels' | 'focus' | 'skip' | 'common' | 'processes' | 'seed'
->;
+> & {
+  /** Whether ginkgo's log names each spec when it ends, with the output of the spec. Default: only failed specs. */
+  readonly verbose?: boolean;
+};
 
 /** Source directory of the specs that both suites contain. */
 const COMMON = 'test/e2e/common/';
@@ -101,6 +104,7 @@ export function suiteArguments(selection: Selection, program: SuiteProgram, runt
     `--seed=${selection.seed}`,
     '--timeout=6h',
     '--no-color',
+    ...(selection.verbose ? ['-v'] : []),
     '--silence-skips',
     '--poll-progress-after=0',
     `--output-dir=${program.output}`,

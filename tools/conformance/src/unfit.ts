@@ -70,6 +70,14 @@ const RULES: readonly Rule[] = [
     reason: "the spec pulls an image by digest, and only upstream's own image has this digest",
     holds: () => true,
   },
+  {
+    // The Go kubelet also lacks the series that topology_manager.go: initializeMetrics sets, because the metrics are
+    // registered later.
+    spec: /Topology Manager Metrics .*should return updated alignment counters/,
+    reason:
+      "the spec expects only the alignment series of NUMA nodes, but configures the CPU manager's static policy, which adds two more",
+    holds: () => true,
+  },
 ];
 
 /** Returns the reason why no kubelet can pass a spec on a machine; `undefined` if a kubelet can. */

@@ -36,6 +36,14 @@ test('a selection sets suite, labels and focus, which options can override', () 
   });
 });
 
+test('ginkgo names each spec in its log only if the run is verbose', () => {
+  const options = parseConformanceOptions([]);
+  expect(suiteArguments(options, program, 'unix:///r')).not.toContain('-v');
+  const args = suiteArguments({ ...options, verbose: true }, program, 'unix:///r');
+  expect(args.indexOf('-v')).toBeLessThan(args.indexOf('/s'));
+  expect(args).toContain('-v');
+});
+
 test('overlapping runs use the same seed for the order of specs', () => {
   const options = parseConformanceOptions(['--repeat', '2', '--apart', '15'], 1_700_000_000_999);
   expect(options).toMatchObject({ repeat: 2, apart: 15, seed: 1_700_000_000 });

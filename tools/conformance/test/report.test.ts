@@ -219,6 +219,12 @@ test('rules excuse only the specs that they name', () => {
   }
 });
 
+test('the alignment spec of the topology manager is impossible on every machine, and its other specs are not', () => {
+  const spec = (name: string) => unfitReason({ name: `Topology Manager Metrics when querying /metrics ${name}` }, ABLE);
+  expect(spec('[alignment] should return updated alignment counters when pod successfully run')).toContain('static');
+  expect(spec('should report zero admission counters after a fresh restart')).toBeUndefined();
+});
+
 test('withPart replaces the section of one selection of specs, and keeps the order of the sections', () => {
   const passes = run(report(spec('a', 'passed')));
   const one = summary(facts, { ours: [passes] });

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  machineFacts,
   nodeArguments,
   prepareNetwork,
   prepareNodeSuite,
@@ -11,6 +12,7 @@ import {
   readReport,
   runSuite,
   type SpecResult,
+  unfitReason,
 } from '@node-agent/tools-conformance/node-suite';
 import { Containerd } from '@node-agent/tools-containerd';
 import { RESULTS } from '../src/guest.ts';
@@ -74,7 +76,7 @@ const selection = { suite: 'e2e_node', labels: LABELS, focus: specs.focus, skip:
 const args = nodeArguments({ ...places, nodeName: 'vm', nodeAddress: ADDRESS, token: 'e2e-node', output });
 say('running the specs');
 await runSuite(
-  { ...selection, common: true, processes: 1, seed: 1 },
+  { ...selection, common: true, processes: 1, seed: 1, verbose: true },
   { ginkgo: `${HOST}/bin/ginkgo`, suite, path, args: [...args, '--server-start-timeout=10m'], output },
   containerd.endpoint,
   say,
@@ -84,16 +86,30 @@ clearInterval(timer);
 await copyLogs();
 systemd.close();
 const { specs: results, problems } = readReport(await readFile(join(output, REPORT), 'utf8'));
+const facts = await machineFacts();
 for (const result of results) console.log(row(result));
 for (const problem of problems) console.log(`problem: ${problem}`);
-const count = (state: string): number => results.filter((result) => result.state === state).length;
-say(`${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} skipped`);
+const count = (outcome: string): number => results.filter((result) => outcomeOf(result) === outcome).length;
+const OUTCOMES = ['passed', 'failed', 'impossible', 'stopped', 'skipped'];
+say(OUTCOMES.map((outcome) => `${count(outcome)} ${outcome}`).join(', '));
 process.exit(count('failed') + problems.length > 0 || count('passed') === 0 ? 1 : 0);
 
+/**
+ * Returns the outcome of a spec. A failure is `impossible` if no kubelet can pass the spec, and `stopped` if the host
+ * requested a stop.
+ */
+function outcomeOf(result: SpecResult): string {
+  if (result.state !== 'failed') return result.state;
+  if (stop.signal.aborted && result.message.startsWith('Interrupted')) return 'stopped';
+  return unfitReason(result, facts) === undefined ? 'failed' : 'impossible';
+}
+
 /** Returns a line of the table of results. */
-function row({ name, state, seconds, message, location }: SpecResult): string {
-  const reason = message === '' ? '' : `: ${message.split('\n')[0]} (${location})`;
-  return `${state.padEnd(7)} ${seconds.toFixed(0).padStart(5)} s  ${name}${reason}`;
+function row(result: SpecResult): string {
+  const { name, seconds, message, location } = result;
+  const cause = unfitReason(result, facts) ?? message.split('\n')[0];
+  const reason = message === '' ? '' : `: ${cause} (${location})`;
+  return `${outcomeOf(result).padEnd(10)} ${seconds.toFixed(0).padStart(5)} s  ${name}${reason}`;
 }
 
 async function copyLogs(): Promise<void> {

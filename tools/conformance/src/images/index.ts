@@ -1,4 +1,4 @@
 // Programs and images of upstream's suites, for other tools that run the suites elsewhere.
-export { findPrograms, type Programs } from '../programs.ts';
+export { findPrograms } from '../programs.ts';
 export { writeArchive } from './archive.ts';
 export { makeImages } from './contents.ts';
