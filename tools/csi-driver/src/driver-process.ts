@@ -107,16 +107,20 @@ export class DriverProcess {
 
   /** Returns the number of fault rules that are still in the control file. */
   async faultsLeft(): Promise<number> {
-    return parseControl(await readFile(this.#file('control.json'), 'utf8')).faults.length;
+    return (await this.#faults()).length;
   }
 
   /**
-   * Returns the number of calls that the limited fault rules in the control file will still affect. A call that hangs
-   * now is no longer counted.
+   * Returns how many more calls the limited fault rules in the control file will affect. Calls that already hang are
+   * not included.
    */
   async hitsLeft(): Promise<number> {
-    const { faults } = parseControl(await readFile(this.#file('control.json'), 'utf8'));
-    return faults.reduce((sum, { times = 0 }) => sum + times, 0);
+    return (await this.#faults()).reduce((sum, { times = 0 }) => sum + times, 0);
+  }
+
+  /** Returns the fault rules in the control file. */
+  async #faults(): Promise<ReturnType<typeof parseControl>['faults']> {
+    return parseControl(await readFile(this.#file('control.json'), 'utf8')).faults;
   }
 
   /** Returns the calls of the driver that have ended, oldest first. @param rpc only calls of this RPC */

@@ -25,8 +25,8 @@ export interface VolumeOperationsComponents {
   /** Called when {@link VolumeOperations.attachableInUse} has changed. */
   readonly onInUseChange: () => void;
   /**
-   * Called when a volume is no longer used, with the unique name of its node volume. A volume without a node volume has
-   * the name of its directory.
+   * Called when this node no longer uses a volume. `name` is the unique name of the node volume, or the name of the
+   * volume's directory if there is no node volume.
    */
   readonly onForgotten?: (name: string) => void;
   /** Called when a volume could not be set up, or its node volume could not be staged. */

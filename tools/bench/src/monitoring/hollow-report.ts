@@ -2,7 +2,7 @@ import type { Autoscaled } from './autoscaling.ts';
 import { descriptionProblems, parseNodeDescription } from './node-description.ts';
 import { topUsage, type Usage, usageProblems } from './top-usage.ts';
 
-/** What the profile of the hollow nodes says, and what follows from it. */
+/** Values that follow from the profile of the hollow nodes. */
 export interface HollowExpectation {
   /** Usage of each pod that runs before the autoscaler is tested. */
   readonly pod: Usage;
