@@ -28,7 +28,7 @@ interface Waiter {
  */
 export class LendingGate {
   readonly #clock: Pick<Clock, 'setTimer'>;
-  readonly #concurrency: number;
+  #concurrency: number;
   readonly #overdueMs: number;
   readonly #maxOvertakes: number;
   readonly #queues: Record<GateTurn, Waiter[]> = { urgent: [], normal: [] };
@@ -48,9 +48,30 @@ export class LendingGate {
     this.#maxOvertakes = options.maxOvertakes ?? 16;
   }
 
-  /** Number of tasks that wait for a place, for tests and diagnostics. */
+  /** Number of tasks that wait for a place. */
   get waiting(): number {
     return this.#queues.urgent.length + this.#queues.normal.length;
+  }
+
+  /** Largest number of tasks that run at the same time. */
+  get concurrency(): number {
+    return this.#concurrency;
+  }
+
+  /**
+   * Changes the limit. A higher limit starts waiting tasks at once; after a lower one, running tasks continue.
+   * @param concurrency at least 1
+   * @throws OptionsError for an invalid number
+   */
+  set concurrency(concurrency: number) {
+    checkOptions('LendingGate', { concurrency }, { concurrency: 'limit' });
+    this.#concurrency = concurrency;
+    while (this.#held < concurrency) {
+      const next = this.#next();
+      if (next === undefined) return;
+      this.#held++;
+      next.admit();
+    }
   }
 
   /**
@@ -98,7 +119,7 @@ export class LendingGate {
   }
 
   #leave(): void {
-    const next = this.#next();
+    const next = this.#held > this.#concurrency ? undefined : this.#next();
     if (next === undefined) this.#held--;
     else next.admit();
   }

@@ -73,6 +73,29 @@ test('C7: tasks that hang delay other tasks of a LendingGate only by the overdue
   await Promise.all(again);
 });
 
+test('a higher concurrency of a LendingGate starts waiting tasks at once, and a lower one lets running tasks finish', async () => {
+  const { clock, gate, order, work } = world(1);
+  const all = ['a', 'b', 'c', 'd', 'e'].map((name) => work(name, 'normal', 100));
+  await clock.advance(10);
+  expect(order).toEqual(['a']);
+  gate.concurrency = 3;
+  await clock.advance(10);
+  expect(order).toEqual(['a', 'b', 'c']);
+  gate.concurrency = 1;
+  // `a` ends and then `b` and `c`; a place is free only after all but one of them have ended.
+  await clock.advance(85);
+  expect(order).toEqual(['a', 'b', 'c']);
+  await clock.advance(10);
+  expect(order).toEqual(['a', 'b', 'c', 'd']);
+  await clock.advance(300);
+  await Promise.all(all);
+  expect(order).toEqual(['a', 'b', 'c', 'd', 'e']);
+  expect(() => {
+    gate.concurrency = 0;
+  }).toThrow('LendingGate: concurrency');
+  expect(gate.concurrency).toBe(1);
+});
+
 test('a task that is aborted while it waits leaves the queue of a LendingGate and occupies no place', async () => {
   const { clock, gate, order, work } = world(1);
   const stop = new AbortController();

@@ -39,6 +39,7 @@ import { LastErrors } from './reconcile/last-errors.ts';
 import { PodContainers } from './reconcile/pod-containers.ts';
 import { PodReconciler } from './reconcile/pod-reconciler.ts';
 import { SandboxStarter } from './reconcile/sandbox-starter.ts';
+import { StartLimit } from './reconcile/start-limit.ts';
 import { type RuntimePodSyncResult, SyncResults } from './reconcile/sync-result.ts';
 import { TriedAttempts } from './reconcile/tried-attempts.ts';
 import type { AppliedResources } from './resize/applied-resources.ts';
@@ -151,8 +152,8 @@ export interface PodRuntimeOptions {
   /** Limits of the restart back-off. Default: 10 s and 300 s. */
   readonly backOff?: BackOffLimits;
   /**
-   * Maximum number of sandboxes and containers started concurrently. Default: 4. Twice the number of CPUs is a good
-   * value.
+   * Number of sandboxes and containers that may start concurrently. Default: 4. Twice the number of CPUs is a good
+   * value. If concurrent sandboxes start as fast as a single one, up to eight times as many may start.
    */
   readonly startConcurrency?: number;
   /** Feature gates that affect restarts. Default: all enabled. */
@@ -241,7 +242,8 @@ export class PodRuntime {
     const notes = new ContainerNotes(components, options);
     this.#notes = notes;
     this.#reader = new PodStatusReader({ ...components, notes }, options);
-    const shared = { clock, logger, recorder, metrics, gate, files, contexts, cri, notes, tried: this.#tried };
+    const limit = new StartLimit({ clock, gate });
+    const shared = { clock, logger, recorder, metrics, gate, limit, files, contexts, cri, notes, tried: this.#tried };
     const parts = { killer: this.#killer, remover: this.#remover, backOff: this.#backOff };
     const { hooks, applied, placements } = components;
     const features = options.features ?? defaultRestartFeatures;

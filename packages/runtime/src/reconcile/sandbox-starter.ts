@@ -14,6 +14,7 @@ import type { RuntimeMetrics } from '../metrics.ts';
 import type { PodStatusReader } from '../status/pod-status-reader.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { withDelayedAbort } from './delayed-abort.ts';
+import type { StartLimit } from './start-limit.ts';
 import { isNameTaken, type TriedAttempts } from './tried-attempts.ts';
 import { isUnanswered } from './unanswered.ts';
 
@@ -23,6 +24,7 @@ export interface SandboxStarterComponents {
   readonly logger: Logger;
   readonly metrics: RuntimeMetrics;
   readonly gate: LendingGate;
+  readonly limit: Pick<StartLimit, 'observe'>;
   readonly files: ContainerFiles;
   readonly tried: TriedAttempts;
   readonly reader: PodStatusReader;
@@ -56,7 +58,7 @@ export class SandboxStarter {
     logsMade: Promise<void>,
     signal: AbortSignal,
   ): Promise<{ readonly id: string; readonly fresh: boolean }> {
-    const { cri, clock, gate, metrics, tried } = this.#components;
+    const { cri, clock, gate, limit, metrics, tried } = this.#components;
     await logsMade;
     const work = async (): Promise<{ readonly id: string; readonly fresh: boolean }> => {
       const startMs = clock.monotonic();
@@ -64,6 +66,7 @@ export class SandboxStarter {
         const call = (late: AbortSignal): Promise<RunPodSandboxResponse> =>
           cri.runPodSandbox({ config, runtimeHandler }, late);
         const { podSandboxId } = await withDelayedAbort(clock, signal, call);
+        limit.observe(runtimeHandler, clock.monotonic() - startMs);
         tried.succeeded(pod.metadata.uid, '');
         return { id: podSandboxId, fresh: true };
       } catch (err) {
