@@ -16,7 +16,10 @@ export interface SentHealth {
 const DEFAULT_TIMEOUT_MS = 30_000;
 /** Maximum timeout of a report, in milliseconds: 20 days. A timer cannot wait much longer. */
 const MAX_TIMEOUT_MS = 20 * 24 * 3_600_000;
-/** Maximum length of a health message, as in the API (`ResourceHealthMessageMaxLength` of core/v1). */
+/**
+ * Maximum length of a health message in bytes of UTF-8, as in the API (`ResourceHealthMessageMaxLength` of core/v1). The
+ * API server rejects the whole status of a pod with a longer message.
+ */
 const MAX_MESSAGE = 1024;
 /**
  * Maximum number of devices of one driver whose health is stored (W6). A ResourceSlice has at most 128 devices. The
@@ -36,11 +39,18 @@ export function reportedHealth(devices: readonly SentHealth[]): readonly Reporte
       ...{ pool, device: deviceName },
       health: health === 1 ? ('Healthy' as const) : health === 2 ? ('Unhealthy' as const) : ('Unknown' as const),
       timeoutMs: timeoutMs(healthCheckTimeoutSeconds),
-      message: message.length <= MAX_MESSAGE ? message : `${message.slice(0, MAX_MESSAGE - 3)}...`,
+      message: shortened(message),
     };
   });
 }
 
 function timeoutMs(seconds: number): number {
   return seconds > 0 ? Math.min(seconds * 1000, MAX_TIMEOUT_MS) : DEFAULT_TIMEOUT_MS;
+}
+
+/** Returns a message of at most {@link MAX_MESSAGE} bytes (`truncateHealthMessage`). No character is cut in two. */
+function shortened(message: string): string {
+  if (Buffer.byteLength(message) <= MAX_MESSAGE) return message;
+  const { read } = new TextEncoder().encodeInto(message, new Uint8Array(MAX_MESSAGE - 3));
+  return `${message.slice(0, read)}...`;
 }

@@ -69,6 +69,14 @@ describe('reportedHealth', () => {
     expect(reportedHealth([{ ...sent, healthCheckTimeoutSeconds: seconds }])[0]?.timeoutMs).toBe(expected);
   });
 
+  it.each([
+    ['fits exactly', 'é'.repeat(512), 'é'.repeat(512)],
+    ['is one character too long', 'é'.repeat(513), `${'é'.repeat(510)}...`],
+    ['ends in the middle of a character of four bytes', `${'x'.repeat(1020)}😀😀`, `${'x'.repeat(1020)}...`],
+  ])('reportedHealth limits a message to 1024 bytes, as the API server does: it %s', (_, message, expected) => {
+    expect(reportedHealth([{ ...sent, message }])[0]?.message).toBe(expected);
+  });
+
   it('W6: reportedHealth limits messages, names and the number of devices', () => {
     const [long] = reportedHealth([{ ...sent, message: 'x'.repeat(1025) }]);
     expect(long?.message).toBe(`${'x'.repeat(1021)}...`);
