@@ -562,6 +562,26 @@ describe('topology manager', () => {
     expect(allocated).toEqual(['main on 1']);
   });
 
+  test('CPUs are aligned with the devices of a plugin that registers during the admission, as after a reboot', async () => {
+    let isRegistered = false;
+    const devices: AlignedDevices = {
+      load: async () => {},
+      async pluginsReady() {
+        await settle();
+        isRegistered = true;
+      },
+      hints: () => new Map([['example.com/gpu', isRegistered ? [{ nodes: [1], preferred: true }] : undefined]]),
+      begin: () => {},
+      allocate: async () => {},
+      stored: async () => {},
+      admitted: () => {},
+      release: () => {},
+    };
+    const node = new TestNode({ topologyManagerPolicy: 'single-numa-node' }, { devices });
+    expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
+    expect([node.cpus('a'), node.resources.affinityOf('a', 'main')]).toEqual(['2,6', [1]]);
+  });
+
   test('CPUs and devices of a pod are released if one of its devices cannot be allocated', async () => {
     const calls: string[] = [];
     const devices: AlignedDevices = {

@@ -133,16 +133,21 @@ export class Allocator {
    * @throws DeviceError `Refused`; GrpcError of the plugin; the signal's reason
    */
   async allocate(pod: Pod, container: Container, signal: AbortSignal): Promise<boolean> {
+    await this.awaitPlugins(pod, container, signal);
     const demands = this.demands(pod, container);
-    for (const [resource, required] of demands) {
-      if (required > 0) await this.#awaitPlugin(pod.metadata.uid, container.name, resource, signal);
-    }
     if (demands.length > 0) this.#parts.freeGone();
     let any = false;
     for (const [resource, required] of demands) {
       if (await this.#allocate(pod, container.name, resource, required, signal)) any = true;
     }
     return any;
+  }
+
+  /** Waits, for a limited time, for the plugins of the devices that a container requests. @throws the signal's reason */
+  async awaitPlugins(pod: Pod, container: Container, signal: AbortSignal): Promise<void> {
+    for (const [resource, required] of this.demands(pod, container)) {
+      if (required > 0) await this.#awaitPlugin(pod.metadata.uid, container.name, resource, signal);
+    }
   }
 
   /**

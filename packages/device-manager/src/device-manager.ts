@@ -199,6 +199,14 @@ export class DeviceManager {
   }
 
   /**
+   * Resolves when {@link hints} of a pod can be complete: the plugins of all its devices have reported them, or are no
+   * longer awaited (`pluginWaitMs`). {@link load} must have resolved. @throws the signal's reason
+   */
+  async pluginsReady(pod: Pod, signal: AbortSignal): Promise<void> {
+    for (const container of containersOf(pod)) await this.#allocator.awaitPlugins(pod, container, signal);
+  }
+
+  /**
    * Returns the NUMA nodes from which devices can be allocated to a container or, without one, to a pod as a whole.
    * {@link load} must have resolved.
    */

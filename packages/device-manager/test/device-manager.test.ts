@@ -584,6 +584,24 @@ describe('device manager after a kubelet restart', () => {
     ]);
   });
 
+  it('pluginsReady resolves when the plugin of a resource from before the start has registered', async () => {
+    await start();
+    (await plug(['a'])).stop();
+    await restart({ clock });
+    await manager.load();
+    let isReady = false;
+    const ready = manager.pluginsReady(onePod('new'), signal).then(() => {
+      isReady = true;
+    });
+    await clock.advance(1000);
+    expect(isReady).toBe(false);
+    await plug(['a']);
+    await clock.advance(1000);
+    await ready;
+    // A pod without devices waits for nothing.
+    await manager.pluginsReady(podOf('other', [containerOf('main')]), signal);
+  });
+
   it('refuses a new pod if the plugin of a resource from before the start has not registered after two minutes', async () => {
     await start();
     (await plug(['a'])).stop();

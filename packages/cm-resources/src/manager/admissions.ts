@@ -121,6 +121,7 @@ export class Admissions {
     const before = ledger.held(uid);
     this.#undecided.begin(uid, before);
     devices?.begin(pod);
+    await devices?.pluginsReady?.(pod, signal);
     await this.#allocate(pod, signal);
     if (ledger.hasMore(uid, before)) {
       onChanged();

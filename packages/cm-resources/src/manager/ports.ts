@@ -41,8 +41,13 @@ export interface ResourceContainers {
 
 /** Devices that are aligned with CPUs and memory. Package `device-manager` implements these methods. */
 export interface AlignedDevices {
-  /** Resolves when {@link hints} can return the hints of all devices. */
+  /** Resolves when the devices of an earlier process are known. */
   load(): Promise<void>;
+  /**
+   * Resolves when {@link hints} can return the hints of all devices that the pod requests. After a restart, the device
+   * plugins may still have to register. If absent, no plugin is awaited. @throws the signal's reason
+   */
+  pluginsReady?(pod: Pod, signal: AbortSignal): Promise<void>;
   /** Returns the hints for a container or, without one, for a pod as a whole. */
   hints(pod: Pod, container?: Container): TopologyHints;
   /** Begins the admission of a pod. The admission ends with a call of `admitted` or `release`. */
