@@ -582,6 +582,32 @@ describe('topology manager', () => {
     expect([node.cpus('a'), node.resources.affinityOf('a', 'main')]).toEqual(['2,6', [1]]);
   });
 
+  test('a pod for whose devices no NUMA node fits waits for the pod that holds devices', async () => {
+    let holders = 1;
+    const devices: AlignedDevices = {
+      load: async () => {},
+      hints: () => new Map([['example.com/gpu', holders > 0 ? [] : [{ nodes: [1], preferred: true }]]]),
+      waitedForHolder: async () => {
+        await settle();
+        return holders-- > 0;
+      },
+      begin: () => {},
+      allocate: async () => {},
+      stored: async () => {},
+      admitted: () => {},
+      release: () => {},
+    };
+    const node = new TestNode({ topologyManagerPolicy: 'single-numa-node' }, { devices });
+    expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
+    expect(node.cpus('a')).toBe('2,6');
+    expect(
+      await new TestNode(
+        { topologyManagerPolicy: 'restricted' },
+        { devices: { ...devices, hints: () => new Map([['example.com/gpu', []]]) } },
+      ).admit(pod('b', '2')),
+    ).toEqual(affinityError);
+  });
+
   test('CPUs and devices of a pod are released if one of its devices cannot be allocated', async () => {
     const calls: string[] = [];
     const devices: AlignedDevices = {

@@ -201,7 +201,7 @@ export class Allocator {
     required: number,
     signal: AbortSignal,
   ): Promise<{ readonly ids: readonly string[]; readonly release: () => void } | undefined> {
-    const { clock, undecided, plugins, noted, freeGone, ending } = this.#parts;
+    const { plugins } = this.#parts;
     let preferred: readonly string[] | undefined;
     // Other pods may get devices during a wait, so the choice is repeated after each wait.
     for (;;) {
@@ -209,21 +209,8 @@ export class Allocator {
       const choice = chooseDevices(this.#demand(pod, container, resource, required));
       if (choice.kind === 'granted') return undefined;
       if (choice.kind === 'refused') {
-        const { uid: podUid } = pod.metadata;
-        const isOfUndecided = choice.short === true && this.#mayBeFreed(podUid, resource);
-        const last = choice.short === true ? this.#endingHolder(resource) : undefined;
-        if (!isOfUndecided && last === undefined) throw new DeviceError('Refused', choice.message);
-        const what =
-          last === undefined
-            ? `${resource}: an older pod that is not admitted yet holds devices`
-            : `${resource}: termination of pod ${last}, which holds devices until then`;
-        const wait = async (): Promise<void> => {
-          if (last === undefined) await undecided.change(signal);
-          else while (ending().includes(last)) await sleep(clock, ENDING_LOOK_MS, signal);
-        };
-        await noted({ podUid, container, what }, wait, signal);
-        freeGone();
-        continue;
+        if (choice.short && (await this.#waitedForHolder(pod.metadata.uid, container, resource, signal))) continue;
+        throw new DeviceError('Refused', choice.message);
       }
       const affinity = this.#parts.affinity(pod.metadata.uid, container);
       const sorted = byAffinity(choice.available, this.#parts.inventory.devices(resource), affinity);
@@ -245,18 +232,56 @@ export class Allocator {
   }
 
   /**
-   * Returns whether an older pod that is still in admission has allocated, or reserved, devices of the resource that it
-   * may not keep. A pod that waits for another resource does not delay others (W6).
+   * Waits for another pod that may soon free devices that the pod requests and does not have.
+   * @returns false if there is no such pod @throws the signal's reason
    */
-  #mayBeFreed(podUid: string, resource: string): boolean {
+  async waitedForHolder(pod: Pod, container: Container, signal: AbortSignal): Promise<boolean> {
+    const { uid } = pod.metadata;
+    for (const [resource, required] of this.demands(pod, container)) {
+      const isMissing = required > 0 && this.#parts.held.devices(uid, container.name, resource) === undefined;
+      if (isMissing && (await this.#waitedForHolder(uid, container.name, resource, signal))) return true;
+    }
+    return false;
+  }
+
+  async #waitedForHolder(podUid: string, container: string, resource: string, signal: AbortSignal): Promise<boolean> {
+    const { clock, undecided, noted, freeGone, ending } = this.#parts;
+    const last = this.#endingHolder(resource);
+    const older = this.#undecidedHolders(podUid, resource);
+    if (last === undefined && older === '') return false;
+    const what =
+      last === undefined
+        ? `${resource}: an older pod that is not admitted yet holds devices`
+        : `${resource}: termination of pod ${last}, which holds devices until then`;
+    const wait = async (): Promise<void> => {
+      if (last !== undefined) {
+        while (ending().includes(last)) await sleep(clock, ENDING_LOOK_MS, signal);
+        return;
+      }
+      // The wait goes on if pods without such devices end their admission. Otherwise, two waiting pods that each begin
+      // their admission anew after the wait would wake each other without end.
+      do await undecided.change(signal);
+      while (this.#undecidedHolders(podUid, resource) === older);
+    };
+    await noted({ podUid, container, what }, wait, signal);
+    freeGone();
+    return true;
+  }
+
+  /**
+   * Returns the older pods, joined to one text, that are still in admission and have allocated, or reserved, devices of
+   * the resource that they may not keep. A pod that waits for another resource does not delay others (W6).
+   */
+  #undecidedHolders(podUid: string, resource: string): string {
     const { held, undecided } = this.#parts;
-    return undecided.anyBefore(podUid, (uid, before) => {
+    const older = undecided.olderThan(podUid, (uid, before) => {
       if (this.#reservations.has(resource, uid)) return true;
       const had = new Set(before.map((grant) => `${grant.container}\0${grant.resource}`));
       return held
         .ofPod(uid)
         .some((grant) => grant.resource === resource && !had.has(`${grant.container}\0${grant.resource}`));
     });
+    return older.join();
   }
 
   /**

@@ -214,6 +214,17 @@ export class DeviceManager {
     return this.#allocator.hints(pod, container);
   }
 
+  /**
+   * Waits for another pod that may soon free devices that the pod requests: an older pod in admission, or one that
+   * terminates. @returns false if there is no such pod @throws the signal's reason
+   */
+  async waitedForHolder(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    for (const container of containersOf(pod)) {
+      if (await this.#allocator.waitedForHolder(pod, container, signal)) return true;
+    }
+    return false;
+  }
+
   /** Begins the admission of a pod whose containers get their devices one by one, by {@link allocate}. */
   begin({ metadata: { uid } }: Pod): void {
     this.#undecided.begin(uid, this.#held.ofPod(uid));

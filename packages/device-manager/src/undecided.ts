@@ -37,12 +37,13 @@ export class UndecidedPods {
   }
 
   /**
-   * Returns whether any earlier pod in admission satisfies `holds`. @param before the allocations of that pod from
+   * Returns the UIDs of earlier pods in admission that satisfy `holds`. @param before the allocations of that pod from
    * before its admission
    */
-  anyBefore(uid: string, holds: (uid: string, before: readonly HeldGrant[]) => boolean): boolean {
+  olderThan(uid: string, holds: (uid: string, before: readonly HeldGrant[]) => boolean): readonly string[] {
     const own = this.#pods.get(uid)?.turn ?? this.#turn + 1;
-    return [...this.#pods].some(([other, { turn, before }]) => turn < own && holds(other, before));
+    const older = [...this.#pods].filter(([other, { turn, before }]) => turn < own && holds(other, before));
+    return older.map(([other]) => other);
   }
 
   /** Resolves when the admission of any pod has ended. @throws the signal's reason */

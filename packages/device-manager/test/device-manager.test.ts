@@ -1,10 +1,11 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { FakeClock } from '@node-agent/async/testing';
 import { GrpcClient } from '@node-agent/grpc';
 import { nodeFileSystem } from '@node-agent/host';
-import { formatResourceList, type Pod } from '@node-agent/pod-spec';
+import { type Container, formatResourceList, type Pod } from '@node-agent/pod-spec';
 import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { pluginWaitRestMs } from '../src/allocator.ts';
@@ -582,6 +583,47 @@ describe('device manager after a kubelet restart', () => {
       'a',
       `held: ${GPU}: its device plugin, which has not registered since the kubelet was started`,
     ]);
+  });
+
+  it('waitedForHolder waits for the termination of a pod that holds devices of a requested resource', async () => {
+    let mayRun = true;
+    const waits: string[] = [];
+    const pods = { active: () => active, mayRun: () => mayRun, sourcesReady: () => true };
+    const noted: NonNullable<DeviceManagerComponents['noted']> = async ({ what }, work) => {
+      waits.push(what);
+      return await work();
+    };
+    await start({ pods, noted });
+    await plug(['a']);
+    await admit(onePod('old'));
+    const waited = (): Promise<boolean> => manager.waitedForHolder(onePod('new'), signal);
+    expect(await waited()).toBe(false);
+    active = [];
+    const first = waited();
+    await expect.poll(() => waits).toContain(`${GPU}: termination of pod old, which holds devices until then`);
+    mayRun = false;
+    expect([await first, await waited()]).toEqual([true, false]);
+  });
+
+  it('waitedForHolder waits for an older pod in admission that holds devices, whatever other pods do', async () => {
+    await start();
+    await plug(['a']);
+    const [older, other, pod] = [onePod('older'), onePod('other'), onePod('new')];
+    for (const one of [older, other, pod]) manager.begin(one);
+    await manager.allocate(older, older.spec.containers[0] as Container, signal);
+    let isOver = false;
+    const waited = manager.waitedForHolder(pod, signal).then((hasWaited) => {
+      isOver = true;
+      return hasWaited;
+    });
+    for (let count = 0; count < 3; count++) {
+      manager.release(other);
+      manager.begin(other);
+      await setImmediate();
+    }
+    expect(isOver).toBe(false);
+    manager.release(older);
+    expect(await waited).toBe(true);
   });
 
   it('pluginsReady resolves when the plugin of a resource from before the start has registered', async () => {

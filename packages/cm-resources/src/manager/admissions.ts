@@ -150,14 +150,15 @@ export class Admissions {
         // The next attempt may use other NUMA nodes, so the devices must be chosen again too.
         devices?.release(pod);
         devices?.begin(pod);
-        if (!ContainerResourcesError.is(err) || !(await this.#waited(uid, signal))) throw err;
+        if (!ContainerResourcesError.is(err) || !(await this.#waited(pod, signal))) throw err;
       }
     }
   }
 
-  /** Waits for a pod that may soon free CPUs or memory. @returns false if there is no such pod */
-  async #waited(uid: string, signal: AbortSignal): Promise<boolean> {
-    const { clock, ledger, noted } = this.#parts;
+  /** Waits for a pod that may soon free CPUs, memory or devices. @returns false if there is no such pod */
+  async #waited(pod: Pod, signal: AbortSignal): Promise<boolean> {
+    const { clock, devices, ledger, noted } = this.#parts;
+    const { uid } = pod.metadata;
     const wait = async (what: string, work: () => Promise<void>): Promise<true> => {
       await noted({ podUid: uid, what }, work, signal);
       return true;
@@ -167,7 +168,7 @@ export class Admissions {
       return await wait(what, () => this.#undecided.change(signal));
     }
     const ending = this.#leaving()[0];
-    if (ending === undefined) return false;
+    if (ending === undefined) return (await devices?.waitedForHolder?.(pod, signal)) ?? false;
     return await wait(`termination of pod ${ending}, which holds CPUs or memory until then`, async () => {
       while (this.#leaving().includes(ending)) {
         await sleep(clock, GONE_LOOK_MS, signal);

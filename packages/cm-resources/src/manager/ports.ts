@@ -50,6 +50,12 @@ export interface AlignedDevices {
   pluginsReady?(pod: Pod, signal: AbortSignal): Promise<void>;
   /** Returns the hints for a container or, without one, for a pod as a whole. */
   hints(pod: Pod, container?: Container): TopologyHints;
+  /**
+   * Waits for another pod that may soon free devices that the pod requests. Called if no NUMA nodes fit the pod. If
+   * absent, the pod is rejected at once.
+   * @returns false if there is no such pod @throws the signal's reason
+   */
+  waitedForHolder?(pod: Pod, signal: AbortSignal): Promise<boolean>;
   /** Begins the admission of a pod. The admission ends with a call of `admitted` or `release`. */
   begin(pod: Pod): void;
   /**
