@@ -109,8 +109,8 @@ export class Plugins {
       this.#checkRoom(resource, endpoint);
       this.#count(resource);
       const socketPath = path.join(directory, endpoint);
-      if (path.dirname(socketPath) !== directory) {
-        throw new Error(`endpoint ${JSON.stringify(shown(endpoint))} must be the name of a socket in ${directory}`);
+      if (!socketPath.startsWith(`${directory}/`)) {
+        throw new Error(`endpoint ${JSON.stringify(shown(endpoint))} must be the path of a socket below ${directory}`);
       }
       await this.connect(resource, socketPath, signal);
     } catch (err) {

@@ -220,7 +220,7 @@ describe('device plugins', () => {
     ],
     ['v1beta1', 'cpu', 'p.sock', 'the ResourceName "cpu" is invalid'],
     ['v1beta1', 'kubernetes.io/gpu', 'p.sock', 'the ResourceName "kubernetes.io/gpu" is invalid'],
-    ['v1beta1', GPU, '../../run/p.sock', 'endpoint "../../run/p.sock" must be the name of a socket in '],
+    ['v1beta1', GPU, '../../run/p.sock', 'endpoint "../../run/p.sock" must be the path of a socket below '],
     ['v1beta1', GPU, `${'x'.repeat(120)}.sock`, 'the path of a socket must have at most 107 bytes'],
   ])(
     'W3: rejects a registration with version %s, resource %s and endpoint %s',
@@ -232,6 +232,13 @@ describe('device plugins', () => {
       client.close();
     },
   );
+
+  it('registers a plugin whose socket is in a subdirectory of the plugin directory', async () => {
+    await start();
+    fs.mkdirSync(path.join(directory, 'vendor'));
+    await plug(['a'], { socketName: 'vendor/gpu.sock' });
+    expect(shown()).toEqual(['1', '1']);
+  });
 
   it('W3: counts a device that is listed twice once, in the state of its last entry', async () => {
     const warned: object[] = [];
@@ -756,7 +763,7 @@ describe('device manager: hostile plugins', () => {
         );
       }
       const endpoint = `../${'x'.repeat(1e6)}`;
-      await expect(register({ resourceName: GPU, endpoint })).rejects.toThrow(/endpoint .{0,400} must be the name/);
+      await expect(register({ resourceName: GPU, endpoint })).rejects.toThrow(/endpoint .{0,400} must be the path/);
       const long = register({ resourceName: GPU, endpoint: 'x'.repeat(1e6) });
       await expect(long).rejects.toThrow(/^rpc error: .{0,50}socket path is too long: .{0,400}$/);
     } finally {
