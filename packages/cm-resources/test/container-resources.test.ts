@@ -496,6 +496,32 @@ describe('memory allocations', () => {
     expect(node.resources.memoryOf('b', 'main')[0]?.nodes).toEqual([0]);
   });
 
+  test('N12: a pod whose init container has freed its memory is admitted again on a full node after a restart', async () => {
+    const node = new TestNode(options);
+    const one = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '3Gi')]);
+    await node.admit(one);
+    node.resources.starting(one, containerOf('main', '1'), 'id-1', '');
+    await node.admit(pod('b', '1', '2Gi'));
+    await node.admit(pod('c', '1', '3Gi'));
+    await settle();
+    node.restarted();
+    expect(await node.admit(one)).toEqual({ admit: true });
+    expect(node.resources.memoryOf('a', 'init')).toEqual([]);
+    expect(node.resources.placementOf('a', 'main').mems).toBe('0');
+  });
+
+  test('a restart does not allocate the memory of an init container that has freed it a second time', async () => {
+    const node = new TestNode({ ...options, topologyManagerPolicy: 'restricted' });
+    const one = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '1Gi')]);
+    await node.admit(one);
+    node.resources.starting(one, containerOf('main', '1'), 'id-1', '');
+    await settle();
+    node.restarted();
+    expect(await node.admit(one)).toEqual({ admit: true });
+    expect(await node.admit(pod('b', '1', '2Gi'))).toEqual({ admit: true });
+    expect(node.resources.placementOf('b', 'main').mems).toBe('0');
+  });
+
   test("a pod that requests more memory than any NUMA node has is rejected with upstream's message", async () => {
     const verdict = await new TestNode(options).admit(pod('a', '1', '9Gi'));
     const problem =
@@ -638,7 +664,10 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
           podLevel: fc.boolean(),
         }),
       },
-      { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('end' as const, 'gone' as const), at: fc.nat(5) }) },
+      {
+        weight: 3,
+        arbitrary: fc.record({ do: fc.constantFrom('start' as const, 'end' as const, 'gone' as const), at: fc.nat(5) }),
+      },
       { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
     ),
     { maxLength: 14 },
@@ -680,6 +709,9 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
           // Aborts the admission of a pod that waits for another pod.
           stop.abort(new Error('pod is gone'));
           await admitting;
+        } else if (step.do === 'start') {
+          const one = node.active[step.at];
+          if (one?.spec.containers[0]) node.resources.starting(one, one.spec.containers[0], `id-${index}`, '');
         } else if (step.do === 'end') {
           const uid = node.active[step.at]?.metadata.uid;
           if (uid === undefined) continue;
