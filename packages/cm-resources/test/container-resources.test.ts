@@ -522,6 +522,14 @@ describe('memory allocations', () => {
     expect(node.resources.placementOf('b', 'main').mems).toBe('0');
   });
 
+  test('N12: the start of an ephemeral container frees no memory of a running init container', async () => {
+    const node = new TestNode(options);
+    const one = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '3Gi')]);
+    await node.admit(one);
+    node.resources.starting(one, { name: 'debug', image: 'x' }, 'id-1', '');
+    expect(node.resources.memoryOf('a', 'init')).not.toEqual([]);
+  });
+
   test("a pod that requests more memory than any NUMA node has is rejected with upstream's message", async () => {
     const verdict = await new TestNode(options).admit(pod('a', '1', '9Gi'));
     const problem =
