@@ -89,6 +89,25 @@ describe('exclusive CPUs', () => {
     expect(node.cpus('a')).toBe('1,2,3,5,6,7');
   });
 
+  test('a running pod gets exclusive CPUs and memory when a kubelet with new policies resumes it', async () => {
+    const node = new TestNode({ nodeReservation: { cpu: '1', memory: '1Gi' } });
+    const signal = new AbortController().signal;
+    const reservedMemory = [{ numaNode: 0, limits: { memory: '1Gi' } }];
+    node.active = [pod('a', '2', '1Gi'), pod('b', '6', '1Gi'), pod('c', '500m', '1Gi')];
+    node.running.set('a', [{ name: 'main', id: 'main-a' }]);
+    node.restarted({ memoryManagerPolicy: 'Static', reservedMemory });
+    void node.resources.start(signal);
+    for (const one of node.active) node.resources.resumed(one, signal);
+    await settle();
+    expect(['a', 'b', 'c'].map((uid) => node.cpus(uid))).toEqual(['1,5', '', '']);
+    // The node has too few CPUs for pod b, which continues without exclusive CPUs and memory.
+    expect(['a', 'b', 'c'].map((uid) => node.resources.placementOf(uid, 'main').mems)).toEqual(['0', '', '0']);
+    expect(node.updates).toContain('main-a 1,5');
+    node.restarted({ memoryManagerPolicy: 'Static', reservedMemory });
+    await node.resources.load();
+    expect(node.cpus('a')).toBe('1,5');
+  });
+
   test('strict-cpu-reservation removes the reserved CPUs from the shared CPUs', async () => {
     const node = new TestNode({
       reservedSystemCPUs: '0,4',

@@ -161,6 +161,14 @@ export class ContainerResources {
   }
 
   /**
+   * Allocates CPUs and memory to a pod that runs from before a restart of the kubelet and is not admitted again. Has an
+   * effect only if the pod has none, because the policy is new.
+   */
+  resumed(pod: Pod, signal: AbortSignal): void {
+    void this.#admissions.resume(pod, signal);
+  }
+
+  /**
    * Returns the NUMA nodes from which a container's devices are taken first; `undefined` means any node (upstream:
    * `GetAffinity`).
    */
