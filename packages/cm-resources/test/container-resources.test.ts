@@ -89,6 +89,25 @@ describe('exclusive CPUs', () => {
     expect(node.cpus('a')).toBe('1,2,3,5,6,7');
   });
 
+  test('a running pod gets exclusive CPUs and memory when a kubelet with new policies resumes it', async () => {
+    const node = new TestNode({ nodeReservation: { cpu: '1', memory: '1Gi' } });
+    const signal = new AbortController().signal;
+    const reservedMemory = [{ numaNode: 0, limits: { memory: '1Gi' } }];
+    node.active = [pod('a', '2', '1Gi'), pod('b', '6', '1Gi'), pod('c', '500m', '1Gi')];
+    node.running.set('a', [{ name: 'main', id: 'main-a' }]);
+    node.restarted({ memoryManagerPolicy: 'Static', reservedMemory });
+    void node.resources.start(signal);
+    for (const one of node.active) node.resources.resumed(one, signal);
+    await settle();
+    expect(['a', 'b', 'c'].map((uid) => node.cpus(uid))).toEqual(['1,5', '', '']);
+    // The node has too few CPUs for pod b, which continues without exclusive CPUs and memory.
+    expect(['a', 'b', 'c'].map((uid) => node.resources.placementOf(uid, 'main').mems)).toEqual(['0', '', '0']);
+    expect(node.updates).toContain('main-a 1,5');
+    node.restarted({ memoryManagerPolicy: 'Static', reservedMemory });
+    await node.resources.load();
+    expect(node.cpus('a')).toBe('1,5');
+  });
+
   test('strict-cpu-reservation removes the reserved CPUs from the shared CPUs', async () => {
     const node = new TestNode({
       reservedSystemCPUs: '0,4',
@@ -496,6 +515,40 @@ describe('memory allocations', () => {
     expect(node.resources.memoryOf('b', 'main')[0]?.nodes).toEqual([0]);
   });
 
+  test('N12: a pod whose init container has freed its memory is admitted again on a full node after a restart', async () => {
+    const node = new TestNode(options);
+    const one = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '3Gi')]);
+    await node.admit(one);
+    node.resources.starting(one, containerOf('main', '1'), 'id-1', '');
+    await node.admit(pod('b', '1', '2Gi'));
+    await node.admit(pod('c', '1', '3Gi'));
+    await settle();
+    node.restarted();
+    expect(await node.admit(one)).toEqual({ admit: true });
+    expect(node.resources.memoryOf('a', 'init')).toEqual([]);
+    expect(node.resources.placementOf('a', 'main').mems).toBe('0');
+  });
+
+  test('a restart does not allocate the memory of an init container that has freed it a second time', async () => {
+    const node = new TestNode({ ...options, topologyManagerPolicy: 'restricted' });
+    const one = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '1Gi')]);
+    await node.admit(one);
+    node.resources.starting(one, containerOf('main', '1'), 'id-1', '');
+    await settle();
+    node.restarted();
+    expect(await node.admit(one)).toEqual({ admit: true });
+    expect(await node.admit(pod('b', '1', '2Gi'))).toEqual({ admit: true });
+    expect(node.resources.placementOf('b', 'main').mems).toBe('0');
+  });
+
+  test('N12: the start of an ephemeral container frees no memory of a running init container', async () => {
+    const node = new TestNode(options);
+    const one = podOf('a', [containerOf('main', '1', '1Gi')], [containerOf('init', '1', '3Gi')]);
+    await node.admit(one);
+    node.resources.starting(one, { name: 'debug', image: 'x' }, 'id-1', '');
+    expect(node.resources.memoryOf('a', 'init')).not.toEqual([]);
+  });
+
   test("a pod that requests more memory than any NUMA node has is rejected with upstream's message", async () => {
     const verdict = await new TestNode(options).admit(pod('a', '1', '9Gi'));
     const problem =
@@ -684,7 +737,10 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
           podLevel: fc.boolean(),
         }),
       },
-      { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('end' as const, 'gone' as const), at: fc.nat(5) }) },
+      {
+        weight: 3,
+        arbitrary: fc.record({ do: fc.constantFrom('start' as const, 'end' as const, 'gone' as const), at: fc.nat(5) }),
+      },
       { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
     ),
     { maxLength: 14 },
@@ -726,6 +782,9 @@ test('N12: no CPU and no memory is allocated to two pods, even if the kubelet re
           // Aborts the admission of a pod that waits for another pod.
           stop.abort(new Error('pod is gone'));
           await admitting;
+        } else if (step.do === 'start') {
+          const one = node.active[step.at];
+          if (one?.spec.containers[0]) node.resources.starting(one, one.spec.containers[0], `id-${index}`, '');
         } else if (step.do === 'end') {
           const uid = node.active[step.at]?.metadata.uid;
           if (uid === undefined) continue;

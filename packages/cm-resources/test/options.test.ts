@@ -73,7 +73,8 @@ describe('reserved CPUs', () => {
   });
 
   test.each([
-    [{}, '', 'the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero'],
+    [{}, '', 'unable to determine reserved CPU resources for static policy'],
+    [{ cpu: '0' }, '', 'the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero'],
     [{ cpu: '9' }, '', 'unable to reserve the required amount of CPUs (size of  did not equal 9)'],
     [{}, '8', 'unknown CPU ID: 8'],
   ])('the static CPU policy rejects the reserved amounts %j with reservedSystemCPUs %j', (amounts, list, message) => {
@@ -131,7 +132,7 @@ describe('reserved memory', () => {
 
 test('cpuManagerPolicyOptions are rejected with the CPU policy none', () => {
   const make = () => policiesOf({ cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } });
-  expect(make).toThrow('None policy: received unsupported options=full-pcpus-only');
+  expect(make).toThrow('None policy: received unsupported options=map[full-pcpus-only:true]');
 });
 
 test('full-pcpus-only chooses whole cores, although the preferred NUMA node has an odd number of CPUs because one is reserved', () => {

@@ -84,6 +84,20 @@ test('K1: a pod keeps its exclusive CPUs over a restart of the kubelet, and no o
   await node.stop();
 });
 
+test('a running pod gets exclusive CPUs when the kubelet is started with the static policy', async () => {
+  const first = await start(undefined);
+  const { world } = first;
+  const pods = [guaranteed('own', '2'), makePod('shared')];
+  first.node.setPods(pods);
+  await world.clock.advance(5000);
+  await first.node.stop();
+  const { node } = await start(managers, world);
+  node.setPods(pods);
+  await world.clock.advance(5000);
+  expect(await cpusets(world)).toEqual({ shared: '0,2-4,6-7', own: '1,5' });
+  await node.stop();
+});
+
 test('K1: a pod that waits for the admission of an older pod after a restart keeps its exclusive CPUs', async () => {
   const first = await start(managers);
   const { world } = first;

@@ -315,6 +315,19 @@ describe('additions of pods', () => {
     expect(told(full.workers)).toEqual(['create new', 'create runs']);
   });
 
+  test('admit handlers are notified of a running pod that is not admitted again, unless the pod is deleted', () => {
+    const resumed: string[] = [];
+    const noting = {
+      admit: () => ({ admit: true }) as const,
+      resumed: ({ metadata }: Pod) => void resumed.push(metadata.name),
+    };
+    const running = ['runs', 'deleted'].map((name) => ({ ...makeRuntimePod(`uid-${name}`), name }));
+    const { handler } = setUp({ admitHandlers: [noting], running });
+    const deleted = makePod('deleted', { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } });
+    handler.handlePodAdditions([makePod('new'), makePod('runs'), deleted], signal);
+    expect(resumed).toEqual(['runs']);
+  });
+
   test('N9: a running pod is not admitted again after a kubelet restart, except a static pod that is added after the first list of its source', () => {
     const refuse = { admit: () => ({ admit: false, reason: 'NodeShutdown', message: '' }) as const };
     const running = [{ ...makeRuntimePod('uid-runs'), name: 'runs' }];

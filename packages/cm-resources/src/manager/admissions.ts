@@ -4,8 +4,9 @@ import { isExtendedResource, type Pod, podQosClass } from '@node-agent/pod-spec'
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { containersOf } from '../containers-of.ts';
 import { ContainerResourcesError } from '../errors.ts';
+import { getsMemory } from '../memory/requested-memory.ts';
 import { type Affinities, countAligned, PodAllocation } from './allocation.ts';
-import type { Ledger } from './ledger.ts';
+import type { HeldContainers, Ledger } from './ledger.ts';
 import type { ResourceMetrics } from './metrics.ts';
 import type { Policies } from './policies.ts';
 import type { AlignedDevices, NotedWait, ResourcePods } from './ports.ts';
@@ -70,6 +71,36 @@ export class Admissions {
     // The state is written even if the pod frees nothing: its memory may now be assigned to other NUMA nodes of its
     // group.
     ledger.writeSoon();
+  }
+
+  /**
+   * Allocates CPUs and memory to a pod that runs from before a restart of the kubelet, if the pod has none because the
+   * policy is new. The pod continues without them if they are not free: a restart must not fail a running pod (N1).
+   * Devices are not considered, because their plugins register later.
+   */
+  async resume(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { ledger, load, logger, onChanged } = this.#parts;
+    const { uid, name } = pod.metadata;
+    if (podQosClass(pod) !== 'Guaranteed') return;
+    await load().catch(async () => await untilAborted(signal));
+    const before = ledger.held(uid);
+    if (signal.aborted || !this.#lacksResources(pod, before)) return;
+    try {
+      await new PodAllocation({ ...this.#parts, devices: undefined }, pod, new Map()).run(signal);
+    } catch (err) {
+      ledger.revert(uid, before);
+      logger.warn({ err, podUid: uid, pod: name }, 'Failed to allocate CPUs and memory to a running pod that has none');
+      return;
+    }
+    onChanged();
+    ledger.writeSoon();
+  }
+
+  #lacksResources(pod: Pod, { cpus, memory }: HeldContainers): boolean {
+    const { policies } = this.#parts;
+    const lacksCpus = policies.cpus !== undefined && cpus.size === 0 && policies.cpus.requestOfPod(pod) > 0;
+    const lacksMemory = policies.unusedMemory !== undefined && memory.size === 0 && getsMemory(pod, policies.podLevel);
+    return lacksCpus || lacksMemory;
   }
 
   affinityOf(podUid: string, container: string): TopologyHint['nodes'] {

@@ -161,6 +161,14 @@ export class ContainerResources {
   }
 
   /**
+   * Allocates CPUs and memory to a pod that runs from before a restart of the kubelet and is not admitted again. Has an
+   * effect only if the pod has none, because the policy is new.
+   */
+  resumed(pod: Pod, signal: AbortSignal): void {
+    void this.#admissions.resume(pod, signal);
+  }
+
+  /**
    * Returns the NUMA nodes from which a container's devices are taken first; `undefined` means any node (upstream:
    * `GetAffinity`).
    */
@@ -193,8 +201,9 @@ export class ContainerResources {
     if (this.#policies.unusedMemory === undefined) return;
     const { uid } = pod.metadata;
     const initContainers = pod.spec.initContainers ?? [];
-    const at = initContainers.findIndex(({ name }) => name === container.name);
-    const finished = (at < 0 ? initContainers : initContainers.slice(0, at)).filter((one) => !isRestartableInit(one));
+    // Ephemeral containers are not in this list: they may start while an init container runs.
+    const at = containersOf(pod).findIndex(({ name }) => name === container.name);
+    const finished = initContainers.slice(0, Math.max(at, 0)).filter((one) => !isRestartableInit(one));
     const freed = finished.filter(({ name }) => this.#ledger.removeMemory(uid, name));
     if (freed.length > 0) this.#ledger.writeSoon();
   }

@@ -84,10 +84,14 @@ function staticCpus(
   const { cpuManagerPolicy = 'none', cpuManagerPolicyOptions = {}, cpuOptionGates } = policyOptions;
   const { reservedSystemCPUs = '', podLevelResourceManagers: podLevel = false } = policyOptions;
   if (cpuManagerPolicy === 'none') {
-    const names = Object.keys(cpuManagerPolicyOptions);
-    if (names.length === 0) return undefined;
-    const problem = `None policy: received unsupported options=${names.join()}`;
+    const given = Object.entries(cpuManagerPolicyOptions).map(([name, value]) => `${name}:${value}`);
+    if (given.length === 0) return undefined;
+    const problem = `None policy: received unsupported options=map[${given.sort().join(' ')}]`;
     throw new ContainerResourcesError('InvalidOptions', `new none policy error: ${problem}`);
+  }
+  if (reservedSystemCPUs === '' && !reservation.has('cpu')) {
+    const problem = '[cpumanager] unable to determine reserved CPU resources for static policy';
+    throw new ContainerResourcesError('InvalidOptions', problem);
   }
   const topology = new CpuTopology(machine);
   const options = parseCpuOptions(cpuManagerPolicyOptions, cpuOptionGates);

@@ -34,6 +34,7 @@ export function allocateMemory(
     reuse.allocated(held, finishes);
     return state;
   }
+  if (finishes && hasFreedMemory(state, pod, container)) return state;
   const request = requestedMemory(pod, container, podLevel);
   // A container without memory of its own is not restricted to any NUMA node. Upstream rejects the pod of such a
   // container if no hint of another resource has chosen the nodes.
@@ -78,7 +79,9 @@ export function containerMemoryHints(
   if (!getsMemory(pod, podLevel)) return new Map();
   const request = requestedMemory(pod, container, podLevel);
   const held = blocksOf(state, pod.metadata.uid, container.name);
-  return held === undefined ? hintsFor(state, request, reuse) : heldHints(held, request);
+  if (held !== undefined) return heldHints(held, request);
+  if (isInit(pod, container) && hasFreedMemory(state, pod, container)) return new Map();
+  return hintsFor(state, request, reuse);
 }
 
 /** Returns the NUMA hints for the memory of a pod as a whole (`GetPodTopologyHints`). */
@@ -181,6 +184,18 @@ function withoutReused(
     left = withBlocks(left, uid, init.name, reduced);
   }
   return { left, reused: block.bytes - rest };
+}
+
+/**
+ * Reports whether an init container without an allocation has freed its memory because a later container was started:
+ * containers get their memory in order, so the memory of a later container proves that the pod was admitted before. If
+ * the pod is admitted again, after a restart of the machine, the init container gets no new memory and may use all
+ * nodes, as it may when it runs again without a restart. Upstream allocates the memory again, and rejects the pod if
+ * other pods use it now.
+ */
+function hasFreedMemory(state: MemoryState, pod: Pod, { name: init }: Container): boolean {
+  const names = containersOf(pod).map(({ name }) => name);
+  return names.slice(names.indexOf(init) + 1).some((name) => blocksOf(state, pod.metadata.uid, name) !== undefined);
 }
 
 function isInit(pod: Pod, { name }: Container): boolean {

@@ -29,6 +29,11 @@ export interface AdmitHandler {
    */
   admitted?(pod: Pod): void;
   /**
+   * Notes that a pod runs from before a restart of the kubelet and is not admitted again (N1).
+   * @param signal aborted when the kubelet stops
+   */
+  resumed?(pod: Pod, signal: AbortSignal): void;
+  /**
    * Releases the resources reserved for a pod that this handler admitted but that will not run. The method is not
    * called after {@link admitted}.
    */

@@ -62,7 +62,7 @@ export class SyncHandler {
    * that already run from before a kubelet restart come first and are not admitted again (N1). Finished pods come last.
    */
   handlePodAdditions(pods: readonly Pod[], signal: AbortSignal): void {
-    const { workers, allocation, journal, status, admissions, uids, updates, early } = this.#deps;
+    const { workers, allocation, journal, status, admissions, admitHandlers, uids, updates, early } = this.#deps;
     const resumed: Pod[] = [];
     const groups = this.#groups();
     for (const pod of pods) groups.add(pod);
@@ -92,6 +92,8 @@ export class SyncHandler {
       if (next === 'resume') {
         if (!allocation.hasAllocation(uid)) allocation.allocate(pod);
         resumed.push(pod);
+        const isEnding = deletionTimestamp !== undefined || workers.isPodTerminationRequested(uid);
+        if (!isEnding) for (const one of admitHandlers) one.resumed?.(allocation.allocated(pod), signal);
       }
       updates.update('create', pod, mirrorPod);
     }
