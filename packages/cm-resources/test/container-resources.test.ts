@@ -117,6 +117,20 @@ describe('exclusive CPUs', () => {
     expect(node.resources.placementOf('a', 'main').cpus).toBe('1-3,5-7');
   });
 
+  test('N12: other containers run on the reserved CPUs when strict-cpu-reservation has left no shared CPU', async () => {
+    const node = new TestNode({
+      reservedSystemCPUs: '0,4',
+      cpuManagerPolicyOptions: { 'strict-cpu-reservation': 'true' },
+    });
+    void node.resources.start(new AbortController().signal);
+    node.active = [pod('b', '500m')];
+    node.running.set('b', [{ name: 'main', id: 'main-b' }]);
+    expect(await node.admit(pod('a', '6'))).toEqual({ admit: true });
+    await settle();
+    expect([node.cpus('a'), node.resources.placementOf('b', 'main').cpus]).toEqual(['1,2,3,5,6,7', '0,4']);
+    expect(node.updates.at(-1)).toBe('main-b 0,4');
+  });
+
   test('allocatableCpus returns all CPUs except the reserved ones', async () => {
     expect(new TestNode({ reservedSystemCPUs: '0,4' }).resources.allocatableCpus()).toEqual([1, 2, 3, 5, 6, 7]);
   });

@@ -185,7 +185,7 @@ export class ContainerResources {
     const exclusive = cpusOf(cpu, podUid, container);
     const nodes = (blocksOf(memory, podUid, container) ?? []).flatMap((block) => block.nodes);
     return {
-      cpus: `${exclusive ?? cpu.shared}`,
+      cpus: `${this.#ledger.cpusOf(podUid, container)}`,
       mems: [...new Set(nodes)].sort((a, b) => a - b).join(),
       hasExclusiveCpus: exclusive?.isEmpty === false,
     };

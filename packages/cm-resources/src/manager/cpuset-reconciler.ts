@@ -1,6 +1,5 @@
 import { type Clock, linkAbort, Semaphore, sleep } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
-import { cpusOf } from '../cpu/cpu-assignments.ts';
 import type { Ledger } from './ledger.ts';
 import type { ResourceContainers, ResourcePods } from './ports.ts';
 
@@ -76,7 +75,7 @@ export class CpusetReconciler {
     for (const pod of pods.active()) {
       for (const { name, id } of containers.running(pod)) {
         running.add(id);
-        const cpus = `${cpusOf(ledger.cpu, pod.metadata.uid, name) ?? ledger.cpu.shared}`;
+        const cpus = `${ledger.cpusOf(pod.metadata.uid, name)}`;
         if (cpus === '' || cpus === this.#applied.get(id) || this.#updating.has(id)) continue;
         void this.#update(id, cpus, signal);
       }

@@ -2,6 +2,7 @@ import { removeUnfinishedFiles } from '@node-agent/host';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { startingCpuState } from '../cpu/check-cpu-state.ts';
 import { type CpuState, cpusOf, noCpus, withoutContainer, withoutPod } from '../cpu/cpu-assignments.ts';
+import type { CpuSet } from '../cpuset/cpu-set.ts';
 import { ContainerResourcesError } from '../errors.ts';
 import { withoutMemory, withoutPodMemory } from '../memory/freed-memory.ts';
 import { blocksOf, type MemoryState, noMemory } from '../memory/memory-state.ts';
@@ -92,6 +93,18 @@ export class Ledger {
       this.memory = { ...this.memory, pods: this.memory.pods ?? new Map() };
     }
     await this.write();
+  }
+
+  /**
+   * Returns the CPUs on which a container runs: its own ones, or the shared ones. With `strict-cpu-reservation`, all CPUs
+   * that are not reserved may be exclusive; other containers then run on the reserved CPUs. Upstream does not restrict
+   * these containers, so they also run on the exclusive CPUs of others. Empty with the policy `none`.
+   */
+  cpusOf(podUid: string, container: string): CpuSet {
+    const own = cpusOf(this.cpu, podUid, container);
+    if (own !== undefined) return own;
+    const { cpus } = this.#policies;
+    return this.cpu.shared.isEmpty && cpus !== undefined ? cpus.reserved : this.cpu.shared;
   }
 
   /** Resolves when both files have the current state. @throws ContainerResourcesError `StateNotWritten` */
