@@ -41,6 +41,12 @@ export interface QemuRun {
 const KERNEL_OPTIONS =
   'console=ttyS0 quiet mitigations=off tsc=reliable random.trust_cpu=on psi=1 net.ifnames=0 panic=-1 systemd.show_status=0';
 
+/**
+ * CPU of a NUMA machine. `max` alone is an AMD CPU, for which Linux computes another ID of the level 3 cache for each CPU,
+ * although the CPUs of a socket share the cache. For an Intel CPU, the IDs are right.
+ */
+const NUMA_CPU = 'max,la57=off,vendor=GenuineIntel,family=6,model=85,stepping=7';
+
 function numaArguments({ coresPerSocket, nodeMegabytes, countsInstructions = false }: NumaMachine): readonly string[] {
   const cpus = coresPerSocket * 2;
   return [
@@ -67,7 +73,8 @@ export function qemuArguments(options: QemuRun): readonly string[] {
     `local,path=${path},mount_tag=${tag},security_model=none,multidevs=remap${readOnly ? ',readonly=on' : ''}`;
   return [
     // With a thread for each of many CPUs, QEMU 7.2 sometimes runs half of an instruction that the kernel is patching.
-    ...['-M', 'q35,usb=off', '-accel', `tcg,thread=${numa ? 'single' : 'multi'},tb-size=512`, '-cpu', 'max,la57=off'],
+    ...['-M', 'q35,usb=off', '-accel', `tcg,thread=${numa ? 'single' : 'multi'},tb-size=512`],
+    ...['-cpu', numa ? NUMA_CPU : 'max,la57=off'],
     ...(numa ? numaArguments(numa) : ['-smp', '2', '-m', '2G']),
     ...['-nodefaults', '-display', 'none', '-no-reboot'],
     ...['-kernel', file('vmlinuz'), '-initrd', file('initrd'), '-append', KERNEL_OPTIONS],
