@@ -46,9 +46,9 @@ export interface CriClientOptions {
   readonly waitForRuntime?: 'first-connection' | 'always' | 'never';
   /**
    * Transport of unary calls. `lean` is an HTTP/2 client of `@node-agent/grpc` that takes a fraction of the CPU time of
-   * @grpc/grpc-js; it needs a `unix://` endpoint. Streams always use @grpc/grpc-js. If the runtime sends something that
-   * `lean` does not support, all later calls use @grpc/grpc-js, too. With `lean`, lists are streamed only if the plain
-   * response is too large. Default: `grpc-js`.
+   * `@grpc/grpc-js`; it needs a `unix://` endpoint. Streams always use `@grpc/grpc-js`. If the runtime sends something
+   * that `lean` does not support, all later calls use `@grpc/grpc-js`, too. With `lean`, lists are streamed only if the
+   * plain response is too large. Default: `grpc-js`.
    */
   readonly transport?: 'grpc-js' | 'lean';
 }

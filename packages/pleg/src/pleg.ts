@@ -19,9 +19,9 @@ import type { PlegRuntimeEvent, PodLifecycleEvent } from './types.ts';
  * Pod Lifecycle Event Generator (`pkg/kubelet/pleg`): keeps the pod cache in step with the runtime and emits an event
  * for each change.
  *
- * Lists of all pods are authoritative. Runtime events, hints and callers that wait for the cache only trigger a read of
- * a single pod. The status inside a runtime event is not used. An event is dated by the wall clock, which may jump, so
- * an event cannot be proved newer than a status that was read. Reading one pod is cheap.
+ * Runtime events, hints and callers that wait for the cache only cause a read of a single pod. Lists of all pods find
+ * changes that no event reported. The status inside a runtime event is not used. An event is dated by the wall clock,
+ * which may jump, so an event cannot be proved newer than a status that was read. Reading one pod is cheap.
  */
 export class Pleg implements AsyncDisposable {
   readonly #components: WithDefaults<PlegComponents>;

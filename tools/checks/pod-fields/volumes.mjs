@@ -125,10 +125,14 @@ export const volumes = {
       ],
       [t.hugePages, 'a huge page emptyDir is mounted once, belongs to the fsGroup, and is removed with the pod'],
     ),
-    partly('sizeLimit', 'for a volume on disk, eviction enforces the limit: a pod above it is evicted', [
-      t.volumes,
-      'an emptyDir of medium Memory is a tmpfs of the smallest declared size, mounted once, and unmounted when the pod is removed',
-    ]),
+    partly(
+      'sizeLimit',
+      'for a volume on disk, the limit does not stop writes: a pod above it is evicted, as in upstream',
+      [
+        t.volumes,
+        'an emptyDir of medium Memory is a tmpfs of the smallest declared size, mounted once, and unmounted when the pod is removed',
+      ],
+    ),
   ],
   HostPathVolumeSource: [
     works('path type', [

@@ -45,7 +45,7 @@ export interface FieldFlag {
  * Whether this kubelet implements a field.
  *
  * - `supported`: the value takes effect.
- * - `inert`: the value is accepted and has no effect, as in upstream.
+ * - `inert`: the value is accepted and has no effect.
  * - `unsupported`: a value other than the default is refused or causes a warning that names the field. Values in
  *   `accepted` are treated like the default, because they request the behaviour that the kubelet has anyway.
  */
@@ -120,7 +120,7 @@ export function field(init: FieldInit): Field {
 
 export const supported: Support = { state: 'supported' };
 
-/** Returns the support of a field that is accepted and has no effect, as in upstream. */
+/** Returns the support of a field that is accepted and has no effect. */
 export function inert(because: string): Support {
   return { state: 'inert', because };
 }
