@@ -12,8 +12,6 @@ export interface RuntimeMetrics {
   readonly imageVolumesRequested: Counter;
   readonly imageVolumesMounted: Counter;
   readonly imageVolumeErrors: Counter;
-  readonly runSandboxSeconds: Histogram<'runtime_handler'>;
-  readonly runSandboxErrors: Counter<'runtime_handler'>;
   readonly resizeMs: Histogram<'success'>;
 }
 
@@ -61,16 +59,6 @@ export function makeRuntimeMetrics(metrics: Metrics): RuntimeMetrics {
     imageVolumeErrors: metrics.counter({
       name: 'kubelet_image_volume_mounted_errors_total',
       help: 'Number of failed image volume mounts.',
-    }),
-    runSandboxSeconds: metrics.histogram({
-      name: 'kubelet_run_podsandbox_duration_seconds',
-      help: 'Duration of RunPodSandbox in seconds, by runtime handler',
-      labels: ['runtime_handler'],
-    }),
-    runSandboxErrors: metrics.counter({
-      name: 'kubelet_run_podsandbox_errors_total',
-      help: 'Number of failed RunPodSandbox calls, by runtime handler',
-      labels: ['runtime_handler'],
     }),
     resizeMs: metrics.histogram({
       name: 'kubelet_pod_resize_duration_milliseconds',

@@ -29,7 +29,6 @@ describe('start of a new pod', () => {
     ]);
     expect(Object.fromEntries(machine.counts)).toEqual({
       'kubelet_started_pods_total{}': 1,
-      'kubelet_run_podsandbox_duration_seconds{"runtime_handler":""}': 1,
       'kubelet_started_containers_total{"container_type":"container"}': 2,
     });
     expect(await machine.sync(kubelet, web)).toEqual({ results: [] });

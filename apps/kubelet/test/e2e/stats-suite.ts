@@ -210,6 +210,11 @@ export function statsSuite(title: string, found: Found, subnet: string): void {
       const metrics = await node.page('/metrics');
       const logs = { container: 'c', namespace: 'default', pod: 'busy-e2e' };
       expect(sampleOf(metrics, 'kubelet_container_log_filesystem_used_bytes', logs)).toBeGreaterThan(0);
+      // Each call of the runtime is measured once.
+      const sandboxes = sampleOf(metrics, 'kubelet_runtime_operations_total', { operation_type: 'run_podsandbox' });
+      expect(sampleOf(metrics, 'kubelet_run_podsandbox_duration_seconds_count', { runtime_handler: '' })).toBe(
+        sandboxes,
+      );
     });
 
     test('only_cpu_and_memory omits all other stats', async () => {

@@ -10,7 +10,6 @@ import type { Pod } from '@node-agent/pod-spec';
 import type { Logger } from '@node-agent/telemetry';
 import { criLabels } from '../config/labels.ts';
 import { PodRuntimeError } from '../errors.ts';
-import type { RuntimeMetrics } from '../metrics.ts';
 import type { PodStatusReader } from '../status/pod-status-reader.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { withDelayedAbort } from './delayed-abort.ts';
@@ -22,7 +21,6 @@ export interface SandboxStarterComponents {
   readonly cri: Pick<RuntimeService, 'runPodSandbox' | 'listPodSandbox'>;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: RuntimeMetrics;
   readonly gate: LendingGate;
   readonly limit: Pick<StartLimit, 'observe'>;
   readonly files: ContainerFiles;
@@ -58,7 +56,7 @@ export class SandboxStarter {
     logsMade: Promise<void>,
     signal: AbortSignal,
   ): Promise<{ readonly id: string; readonly fresh: boolean }> {
-    const { cri, clock, gate, limit, metrics, tried } = this.#components;
+    const { cri, clock, gate, limit, tried } = this.#components;
     await logsMade;
     const work = async (): Promise<{ readonly id: string; readonly fresh: boolean }> => {
       const startMs = clock.monotonic();
@@ -71,13 +69,10 @@ export class SandboxStarter {
         return { id: podSandboxId, fresh: true };
       } catch (err) {
         tried.failed(pod.metadata.uid, '', config.metadata?.attempt ?? 0, err);
-        metrics.runSandboxErrors.inc({ runtime_handler: runtimeHandler });
         const id = signal.aborted ? undefined : await this.#findAfter(err, pod, config, signal);
         if (id === undefined) throw err;
         tried.succeeded(pod.metadata.uid, '');
         return { id, fresh: false };
-      } finally {
-        metrics.runSandboxSeconds.observe({ runtime_handler: runtimeHandler }, (clock.monotonic() - startMs) / 1000);
       }
     };
     const sandbox = await gate.run('normal', work, signal);
