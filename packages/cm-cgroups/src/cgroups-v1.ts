@@ -1,5 +1,6 @@
 import { checkComponents, checkOptions, sleep, systemClock } from '@node-agent/async';
 import { isMissing } from '@node-agent/host';
+import { allDone } from './all-done.ts';
 import type { CgroupGroups } from './cgroup-manager.ts';
 import { checkDriver, checkLimits } from './check-limits.ts';
 import { writeControls } from './control-files.ts';
@@ -102,10 +103,14 @@ export class CgroupsV1 implements CgroupGroups {
 
   async make(name: CgroupName): Promise<void> {
     const { fs } = this.#components;
-    for (const [controller, mount] of this.#mounts) {
-      if (controller === 'cpuset') await makeCpusetGroup(fs, mount, parseCgroupfsPath(this.path(name)));
-      else await fs.mkdir(`${mount}${this.path(name)}`, { mode: 0o755 });
-    }
+    const path = this.path(name);
+    await allDone(
+      [...this.#mounts].map(([controller, mount]) =>
+        controller === 'cpuset'
+          ? makeCpusetGroup(fs, mount, parseCgroupfsPath(path))
+          : fs.mkdir(`${mount}${path}`, { mode: 0o755 }),
+      ),
+    );
   }
 
   async update(name: CgroupName, config: ResourceConfig): Promise<void> {

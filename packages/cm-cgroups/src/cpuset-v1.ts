@@ -1,4 +1,5 @@
 import type { FileSystem } from '@node-agent/host';
+import { allDone } from './all-done.ts';
 import { readText } from './hierarchy.ts';
 
 const FILES = ['cpuset.cpus', 'cpuset.mems'];
@@ -14,7 +15,7 @@ export async function makeCpusetGroup(
   parts: readonly string[],
 ): Promise<void> {
   await fs.mkdir([mount, ...parts].join('/'), { mode: 0o755 });
-  for (const file of FILES) await inherit(fs, mount, parts, file);
+  await allDone(FILES.map((file) => inherit(fs, mount, parts, file)));
 }
 
 /**
