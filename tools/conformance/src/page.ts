@@ -1,3 +1,4 @@
+import { deliberateBehaviour } from './deliberate.ts';
 import type { Evidence } from './evidence.ts';
 import type { SpecResult } from './specs.ts';
 import {
@@ -145,6 +146,8 @@ function failedLines(spec: SpecResult, { earlier, detailed }: Beside, evidence: 
     const other = result.specs.find(({ name }) => name === spec.name);
     if (other !== undefined) lines[lines.length - 1] += ` ${kubelet}: ${other.state}.`;
   }
+  const behaviour = deliberateBehaviour(spec);
+  if (behaviour !== undefined) lines.push('', `A deliberate difference (docs/differences.md): ${behaviour}.`);
   lines.push('', ...fenced(shortened(spec.message, detailed ? 6_000 : 800)));
   const found = evidence.find((one) => one.spec === spec.name);
   if (!detailed || found === undefined) return lines;

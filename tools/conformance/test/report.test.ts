@@ -181,6 +181,17 @@ test('continues earlier runs and their comparison if the number of specs is unch
   expect([others.turns.length, others.compared]).toEqual([1, undefined]);
 });
 
+test('the report says which failures are deliberate differences of this kubelet', () => {
+  const name =
+    'Device Plugin Does not keep device plugin assignments across node reboots if fails admission (no pod restart)';
+  const bad = run(report(spec(name, 'failed', failure('Running')), spec('other', 'failed', failure('x'))));
+  const text = page(facts, { ours: [bad] }, summary(facts, { ours: [bad] }), false);
+  expect(text.match(/A deliberate difference/g)).toHaveLength(1);
+  expect(text).toContain(
+    'A deliberate difference (docs/differences.md): a pod waits for the device plugin after a reboot',
+  );
+});
+
 test("the report compares the median wall time with the compared kubelet's", () => {
   const taking = (seconds: number, kubelet?: string) => run({ ...report(spec('a', 'passed')), seconds }, kubelet);
   const runs = { ours: [taking(90), taking(500), taking(99)], compared: taking(110, 'Go kubelet') };
