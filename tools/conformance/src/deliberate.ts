@@ -3,8 +3,8 @@ import type { SpecResult } from './specs.ts';
 /** Specs that this kubelet fails on purpose, with the behaviour that docs/differences.md explains. */
 const RULES: readonly { readonly spec: RegExp; readonly behaviour: string }[] = [
   {
-    spec: /Device Plugin .*Does not keep device plugin assignments across node reboots if fails admission/,
-    behaviour: 'a pod waits for the device plugin after a reboot, and is not rejected',
+    spec: /Does not keep device plugin assignments across node reboots if fails admission|fail with admission error after kubelet restart in case device plugin hasn't re-registered/,
+    behaviour: 'after a reboot, a pod waits for its device plugin and is not rejected',
   },
 ];
 

@@ -188,7 +188,7 @@ test('the report says which failures are deliberate differences of this kubelet'
   const text = page(facts, { ours: [bad] }, summary(facts, { ours: [bad] }), false);
   expect(text.match(/A deliberate difference/g)).toHaveLength(1);
   expect(text).toContain(
-    'A deliberate difference (docs/differences.md): a pod waits for the device plugin after a reboot',
+    'A deliberate difference (docs/differences.md): after a reboot, a pod waits for its device plugin',
   );
 });
 
