@@ -145,11 +145,22 @@ export class Preparer {
       (info) => claimKey(info) !== claimKey(fresh) && isInterrupted(info, fresh.drivers),
     );
     for (const holder of new Set([...uncertain, ...interrupted])) {
-      const read = await this.#fetch(holder.namespace, holder.name, signal);
+      const read = await this.#fetchHolder(fresh, holder, signal);
       const known = cache.get(claimKey(holder));
       const allocated = read && allocatedDevices(read);
       if (known === undefined || allocated === undefined || read?.metadata.uid !== known.uid) continue;
       cache.set({ ...known, allocated });
+    }
+  }
+
+  async #fetchHolder(claim: ClaimInfo, holder: ClaimInfo, signal: AbortSignal): Promise<ResourceClaim | undefined> {
+    try {
+      return await this.#fetch(holder.namespace, holder.name, signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      // The API server refuses to show a node the claim of a pod that was deleted by force.
+      const unknown = `unknown whether its devices are still used by ResourceClaim ${claimKey(holder)}`;
+      throw new DraError('ClaimUnusable', `ResourceClaim ${claim.name}: ${unknown}: ${errorText(cause)}`, { cause });
     }
   }
 

@@ -486,6 +486,30 @@ describe('N11: devices of claims', () => {
     await manager.unprepare(podWithClaim('1', 'old'), signal);
     await manager.prepare(next, signal);
   });
+
+  it('N11: a claim waits for an interrupted claim that cannot be read, and the error names both', async () => {
+    const socketPath = path.join(root, 'driver.sock');
+    await start();
+    const plugin = await plug({ socketPath, prepare: () => new Promise(() => {}) });
+    allocate('old', ['1'], [deviceOf('gpu-0')]);
+    manager.prepare(podWithClaim('1', 'old'), signal)?.catch(() => {});
+    await expect.poll(() => plugin.calls.length).toBe(1);
+    plugin.stop();
+    stop.abort();
+    await running;
+    const get = async (_namespace: string, name: string) => {
+      if (name === 'old') throw new Error('forbidden');
+      return claims.get(name);
+    };
+    await start({ claims: { get } });
+    await plug();
+    allocate('new', ['2'], [deviceOf('gpu-1')]);
+    const next = podWithClaim('2', 'new');
+    const unknown = 'ResourceClaim new: unknown whether its devices are still used by ResourceClaim default/old: ';
+    await expect(manager.prepare(next, signal)).rejects.toThrow(unknown);
+    await manager.unprepare(podWithClaim('1', 'old'), signal);
+    await manager.prepare(next, signal);
+  });
 });
 
 describe('K1: a restart of the kubelet', () => {
