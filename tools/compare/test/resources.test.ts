@@ -120,3 +120,64 @@ test('purposeOf considers it an intended difference that upstream gives a reserv
   expect(purposeOf(situation(0))).toMatch(/reserved CPUs/);
   expect(purposeOf(situation(1))).toBeUndefined();
 });
+
+test('purposeOf considers it an intended difference that upstream does not restrict containers if no CPU is shared', () => {
+  const drawn = drawSequence(1);
+  const situation = (strict: string, theirs: object) => ({
+    sequence: { ...drawn, config: { ...drawn.config, cpuManagerPolicyOptions: { 'strict-cpu-reservation': strict } } },
+    ...{
+      at: 1,
+      upstream: [{}, { affinity: { 'a/main': '' }, ...theirs }],
+      ours: [{}, { affinity: { 'a/main': '0' } }],
+    },
+  });
+  expect(purposeOf(situation('true', {}))).toMatch(/no CPU is shared/);
+  expect(purposeOf(situation('false', {}))).toBeUndefined();
+  expect(purposeOf(situation('true', { admit: true }))).toBeUndefined();
+});
+
+test('purposeOf considers it an intended difference that upstream allocates the freed memory of an init container again', () => {
+  const pod = {
+    metadata: { name: 'a', namespace: 'default', uid: 'a' },
+    spec: { initContainers: [{ name: 'init', image: 'x' }], containers: [{ name: 'main', image: 'x' }] },
+  };
+  const admit = { op: 'admit' as const, pod, devices: {} };
+  const answer = (bytes: number) => ({
+    memory: { 'a/init': bytes === 0 ? [] : [{ nodes: [0], resource: 'memory', bytes }] },
+  });
+  const situation = (steps: readonly (typeof admit)[], theirs: number, own: number) => {
+    const unanswered = steps.map(() => ({}));
+    return {
+      sequence: { ...drawSequence(1), steps },
+      ...{ at: steps.length, upstream: [...unanswered, answer(theirs)], ours: [...unanswered, answer(own)] },
+    };
+  };
+  expect(purposeOf(situation([admit, admit], 1024, 0))).toMatch(/freed it/);
+  expect(purposeOf(situation([admit], 1024, 0))).toBeUndefined();
+  expect(purposeOf(situation([admit, admit], 0, 1024))).toBeUndefined();
+});
+
+test('purposeOf considers other numbers of free physical CPUs an intended difference, but not another message', () => {
+  const message = (count: string): string =>
+    `SMT Alignment Error: not enough free physical CPUs: available physical CPUs = ${count}`;
+  const situation = (theirs: string, own: string) => ({
+    ...{ sequence: { ...drawSequence(1), steps: [] }, at: 1 },
+    ...{ upstream: [{}, { message: theirs }], ours: [{}, { message: own }] },
+  });
+  expect(purposeOf(situation(message('1'), message('0')))).toMatch(/split a core/);
+  expect(purposeOf(situation(message('1'), 'other'))).toBeUndefined();
+});
+
+test('purposeOf considers it an intended difference that a rejected pod changes a group of upstream', () => {
+  const answer = (cells: readonly number[], reserved: number, more: object) => ({
+    ...{ admit: false, files: { memory_manager_state: JSON.stringify({ machineState: { 0: { cells, reserved } } }) } },
+    ...more,
+  });
+  const situation = (cells: readonly number[], reserved: number, more: object = {}) => ({
+    ...{ sequence: { ...drawSequence(1), steps: [] }, at: 1 },
+    ...{ upstream: [{}, answer([0], 0, more)], ours: [{}, answer(cells, reserved, more)] },
+  });
+  expect(purposeOf(situation([0, 1], 8))).toMatch(/rejected/);
+  expect(purposeOf(situation([0, 1], 8, { admit: true }))).toBeUndefined();
+  expect(purposeOf(situation([0], 8))).toBeUndefined();
+});

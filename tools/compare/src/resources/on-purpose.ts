@@ -1,4 +1,5 @@
 import { type Container, hasPodLevelResources, isRestartableInit, type Pod } from '@node-agent/pod-spec';
+import { compareAnswers } from './compare-answers.ts';
 import type { Answer, Sequence } from './sequence.ts';
 import { topologies } from './topologies.ts';
 
@@ -67,6 +68,28 @@ const PURPOSES: readonly Purpose[] = [
       return pod !== undefined && isKnown(situation.sequence, situation.at, pod);
     },
   },
+  {
+    reason: 'with full-pcpus-only, upstream may split a core of which one CPU is reserved',
+    explains: splitsCore,
+  },
+  {
+    reason: 'upstream gives memory to init containers again that had freed it before the restart',
+    explains: allocatesFreedMemory,
+  },
+  {
+    reason: 'with strict-cpu-reservation, upstream lets containers run on all CPUs if no CPU is shared',
+    explains: ({ sequence, at, upstream, ours }) =>
+      sequence.config.cpuManagerPolicyOptions['strict-cpu-reservation'] === 'true' &&
+      Object.values(upstream[at]?.affinity ?? {}).includes('') &&
+      differsOnlyIn('affinity', upstream[at], ours[at]),
+  },
+  {
+    reason: 'upstream leaves a node out of its group when a pod with memory of the node is rejected',
+    explains: ({ at, upstream, ours }) =>
+      upstream[at]?.admit === false &&
+      differsOnlyIn('files', upstream[at], ours[at]) &&
+      `${groupsIn(upstream[at])}` !== `${groupsIn(ours[at])}`,
+  },
 ];
 
 /** Returns the reason why a difference is intended; `undefined` if the difference is a fault of one of the sides. */
@@ -118,6 +141,46 @@ function cpusIn(list: string): readonly number[] {
     const [first = 0, last = first] = part.split('-').map(Number);
     return Array.from({ length: last - first + 1 }, (_, index) => first + index);
   });
+}
+
+/** Returns the group of each NUMA node in the memory manager's state file. */
+function groupsIn(answer: Answer | undefined): readonly string[] {
+  const text = answer?.files?.memory_manager_state ?? '{}';
+  const { machineState = {} } = JSON.parse(text) as {
+    readonly machineState?: Readonly<Record<string, { readonly cells: readonly number[] }>>;
+  };
+  return Object.entries(machineState).map(([node, { cells }]) => `${node}:${cells.join('+')}`);
+}
+
+/** Returns whether two answers are equal if one field is left out. */
+function differsOnlyIn(field: keyof Answer, upstream: Answer = {}, ours: Answer = {}): boolean {
+  return compareAnswers({ ...upstream, [field]: undefined }, { ...ours, [field]: undefined }).length === 0;
+}
+
+/**
+ * Reports whether both sides reject a pod with several containers because whole cores are missing, and count different
+ * numbers of CPUs: upstream has given a part of a core to the first containers.
+ */
+function splitsCore({ at, upstream, ours }: Situation): boolean {
+  const both = [upstream[at], ours[at]];
+  return (
+    both.every((one) => one?.message?.includes('not enough free physical CPUs: available') ?? false) &&
+    differsOnlyIn('message', ...both)
+  );
+}
+
+/**
+ * Reports whether a pod is admitted again with Static memory, and only upstream gives memory to an init container that
+ * had none before the step.
+ */
+function allocatesFreedMemory({ sequence, at, upstream, ours }: Situation): boolean {
+  const step = sequence.steps[at - 1];
+  if (step?.op !== 'admit' || !isKnown(sequence, at, step.pod)) return false;
+  const { metadata, spec } = step.pod;
+  const memoryOf = (answer: Answer | undefined, { name }: Container): number =>
+    answer?.memory?.[`${metadata.uid}/${name}`]?.length ?? 0;
+  const finishing = (spec.initContainers ?? []).filter((one) => !isRestartableInit(one));
+  return finishing.some((one) => memoryOf(upstream[at], one) > 0 && memoryOf(ours[at], one) === 0);
 }
 
 function hasUnequalCores({ topology }: Sequence): boolean {
