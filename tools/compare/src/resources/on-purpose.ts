@@ -170,8 +170,8 @@ function splitsCore({ at, upstream, ours }: Situation): boolean {
 }
 
 /**
- * Reports whether a pod is admitted again with Static memory, and only upstream gives memory to an init container that
- * had none before the step.
+ * Reports whether a pod is admitted again, and this side gives no memory to an init container: upstream gives it memory
+ * again, or rejects the pod because there is not enough.
  */
 function allocatesFreedMemory({ sequence, at, upstream, ours }: Situation): boolean {
   const step = sequence.steps[at - 1];
@@ -180,13 +180,14 @@ function allocatesFreedMemory({ sequence, at, upstream, ours }: Situation): bool
   const memoryOf = (answer: Answer | undefined, { name }: Container): number =>
     answer?.memory?.[`${metadata.uid}/${name}`]?.length ?? 0;
   const finishing = (spec.initContainers ?? []).filter((one) => !isRestartableInit(one));
-  return finishing.some((one) => memoryOf(upstream[at], one) > 0 && memoryOf(ours[at], one) === 0);
+  const isRejected = upstream[at]?.message?.includes('[memorymanager]') ?? false;
+  return finishing.some((one) => (isRejected || memoryOf(upstream[at], one) > 0) && memoryOf(ours[at], one) === 0);
 }
 
 function hasUnequalCores({ topology }: Sequence): boolean {
   const { cores = [], offline = [] } = topologies.find(({ name }) => name === topology) ?? {};
   const sizes = cores.map(({ cpus }) => cpus.filter((cpu) => !offline.includes(cpu)).length);
-  return new Set(sizes.filter((size) => size > 0)).size > 1;
+  return new Set(sizes).size > 1;
 }
 
 function missesCores({ sequence, at, upstream }: Situation): boolean {
