@@ -94,17 +94,22 @@ describe.runIf(process.platform === 'linux')('holdBeneath on Linux', () => {
     const ended = new Promise((resolve) => swapper.on('close', resolve));
     const outside = (await fs.stat(at('outside'))).inode;
     let held = 0;
-    for (let n = 0; n < 2_000; n++) {
-      const place = await fs
-        .holdBeneath(at('volume'), 'dir/new/deep', { makeDirectories: true })
-        .catch(() => undefined);
-      if (place === undefined) continue;
-      held++;
-      expect(place.stat.inode).not.toBe(outside);
-      await place.close();
+    // On a busy machine, fewer rounds must do.
+    const endMs = performance.now() + 8_000;
+    try {
+      for (let n = 0; n < 2_000 && performance.now() < endMs; n++) {
+        const place = await fs
+          .holdBeneath(at('volume'), 'dir/new/deep', { makeDirectories: true })
+          .catch(() => undefined);
+        if (place === undefined) continue;
+        held++;
+        expect(place.stat.inode).not.toBe(outside);
+        await place.close();
+      }
+    } finally {
+      await fs.writeFile(at('stop'), '');
+      await ended;
     }
-    await fs.writeFile(at('stop'), '');
-    await ended;
     expect(held).toBeGreaterThan(0);
     expect(await fs.readdir(at('outside'))).toEqual([]);
     expect((await fs.stat(at('outside'))).mode).toBe(0o700);
