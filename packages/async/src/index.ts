@@ -1,4 +1,5 @@
 export { abortable, type LinkedAbort, linkAbort, untilAborted } from './abort.ts';
+export { allOf } from './all-of.ts';
 export { Backoff, type BackoffOptions } from './backoff.ts';
 export { brand, hasBrand } from './brand.ts';
 export { Channel } from './channel.ts';

@@ -1,6 +1,5 @@
-import { checkComponents, checkOptions, sleep, systemClock } from '@node-agent/async';
+import { allOf, checkComponents, checkOptions, sleep, systemClock } from '@node-agent/async';
 import { isMissing } from '@node-agent/host';
-import { allDone } from './all-done.ts';
 import type { CgroupGroups } from './cgroup-manager.ts';
 import { checkDriver, checkLimits } from './check-limits.ts';
 import { writeControls } from './control-files.ts';
@@ -104,7 +103,7 @@ export class CgroupsV1 implements CgroupGroups {
   async make(name: CgroupName): Promise<void> {
     const { fs } = this.#components;
     const path = this.path(name);
-    await allDone(
+    await allOf(
       [...this.#mounts].map(([controller, mount]) =>
         controller === 'cpuset'
           ? makeCpusetGroup(fs, mount, parseCgroupfsPath(path))

@@ -1,5 +1,5 @@
+import { allOf } from '@node-agent/async';
 import type { FileSystem } from '@node-agent/host';
-import { allDone } from './all-done.ts';
 import { readText } from './hierarchy.ts';
 
 const FILES = ['cpuset.cpus', 'cpuset.mems'];
@@ -15,7 +15,7 @@ export async function makeCpusetGroup(
   parts: readonly string[],
 ): Promise<void> {
   await fs.mkdir([mount, ...parts].join('/'), { mode: 0o755 });
-  await allDone(FILES.map((file) => inherit(fs, mount, parts, file)));
+  await allOf(FILES.map((file) => inherit(fs, mount, parts, file)));
 }
 
 /**

@@ -580,6 +580,17 @@ describe('memory allocations', () => {
   });
 });
 
+/** Devices for which every node fits and whose allocation does nothing. */
+const idleDevices: AlignedDevices = {
+  load: async () => {},
+  hints: () => new Map(),
+  begin: () => {},
+  allocate: async () => {},
+  stored: async () => {},
+  admitted: () => {},
+  release: () => {},
+};
+
 describe('topology manager', () => {
   test.each([
     ['container', 'puts the containers of a pod on different nodes', ['1,5', '2,6']],
@@ -632,17 +643,12 @@ describe('topology manager', () => {
   test('CPUs are aligned with the devices of a plugin that registers during the admission, as after a reboot', async () => {
     let isRegistered = false;
     const devices: AlignedDevices = {
-      load: async () => {},
+      ...idleDevices,
       async pluginsReady() {
         await settle();
         isRegistered = true;
       },
       hints: () => new Map([['example.com/gpu', isRegistered ? [{ nodes: [1], preferred: true }] : undefined]]),
-      begin: () => {},
-      allocate: async () => {},
-      stored: async () => {},
-      admitted: () => {},
-      release: () => {},
     };
     const node = new TestNode({ topologyManagerPolicy: 'single-numa-node' }, { devices });
     expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
@@ -652,17 +658,12 @@ describe('topology manager', () => {
   test('a pod for whose devices no NUMA node fits waits for the pod that holds devices', async () => {
     let holders = 1;
     const devices: AlignedDevices = {
-      load: async () => {},
+      ...idleDevices,
       hints: () => new Map([['example.com/gpu', holders > 0 ? [] : [{ nodes: [1], preferred: true }]]]),
       waitedForHolder: async () => {
         await settle();
         return holders-- > 0;
       },
-      begin: () => {},
-      allocate: async () => {},
-      stored: async () => {},
-      admitted: () => {},
-      release: () => {},
     };
     const node = new TestNode({ topologyManagerPolicy: 'single-numa-node' }, { devices });
     expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });

@@ -90,6 +90,17 @@ async function restart(): Promise<void> {
   await start();
 }
 
+/** Starts to prepare the claim `old` of pod 1 for the device `gpu-0`, with a driver that does not answer and then ends. */
+async function interruptPreparation(): Promise<void> {
+  const socketPath = path.join(root, 'driver.sock');
+  await start();
+  const plugin = await plug({ socketPath, prepare: () => new Promise(() => {}) });
+  allocate('old', ['1'], [deviceOf('gpu-0')]);
+  manager.prepare(podWithClaim('1', 'old'), signal)?.catch(() => {});
+  await expect.poll(() => plugin.calls.length).toBe(1);
+  plugin.stop();
+}
+
 async function plug(options: Partial<FakeDraPluginOptions> = {}, driver = DRIVER): Promise<FakeDraPlugin> {
   const socketPath = path.join(root, `${driver}-${plugins.length}.sock`);
   const plugin = new FakeDraPlugin({ socketPath, ...options });
@@ -471,13 +482,7 @@ describe('N11: devices of claims', () => {
   });
 
   it('N11: after a restart, a claim whose preparation was interrupted holds its device until the claim is unprepared', async () => {
-    const socketPath = path.join(root, 'driver.sock');
-    await start();
-    const plugin = await plug({ socketPath, prepare: () => new Promise(() => {}) });
-    allocate('old', ['1'], [deviceOf('gpu-0')]);
-    manager.prepare(podWithClaim('1', 'old'), signal)?.catch(() => {});
-    await expect.poll(() => plugin.calls.length).toBe(1);
-    plugin.stop();
+    await interruptPreparation();
     await restart();
     await plug();
     allocate('new', ['2'], [deviceOf('gpu-0')]);
@@ -488,13 +493,7 @@ describe('N11: devices of claims', () => {
   });
 
   it('N11: a claim waits for an interrupted claim that cannot be read, and the error names both', async () => {
-    const socketPath = path.join(root, 'driver.sock');
-    await start();
-    const plugin = await plug({ socketPath, prepare: () => new Promise(() => {}) });
-    allocate('old', ['1'], [deviceOf('gpu-0')]);
-    manager.prepare(podWithClaim('1', 'old'), signal)?.catch(() => {});
-    await expect.poll(() => plugin.calls.length).toBe(1);
-    plugin.stop();
+    await interruptPreparation();
     stop.abort();
     await running;
     const get = async (_namespace: string, name: string) => {

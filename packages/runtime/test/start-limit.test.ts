@@ -89,13 +89,11 @@ test('a start is compared with starts of the same runtime handler', async () => 
 });
 
 test('C7: for any durations, the limit of concurrent starts stays between the least one and eight times that', () => {
-  const observed = fc.tuple(
-    fc.constantFrom('', 'vm'),
-    fc.integer({ min: 0, max: 5_000 }),
-    fc.integer({ min: 0, max: 1_000_000 }),
-  );
-  fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 16 }), fc.array(observed, { maxLength: 60 }), async (least, all) => {
+  // Mostly undisturbed starts, so that the limit reaches its maximum.
+  const durationMs = fc.oneof({ weight: 9, arbitrary: fc.constant(100) }, { arbitrary: fc.nat(5_000), weight: 1 });
+  const observed = fc.tuple(fc.constantFrom('', 'vm'), durationMs, fc.nat(100_000));
+  return fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(observed, { maxLength: 60 }), async (least, all) => {
       const clock = new FakeClock();
       const gate = new LendingGate({ clock }, { concurrency: least, overdueMs: 60_000 });
       const limit = new StartLimit({ clock, gate });

@@ -1,4 +1,4 @@
-import { type Clock, Semaphore } from '@node-agent/async';
+import { allOf, type Clock, Semaphore } from '@node-agent/async';
 import type { SyncFailure } from '@node-agent/contracts';
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
 import {
@@ -196,9 +196,4 @@ export class PodContainers {
     if (failure === undefined) return 'started';
     return pull !== undefined && containers.isStarting(pod, container, status) ? 'unknown' : 'failed';
   }
-}
-
-/** Waits for all promises, then throws the first error, so that nothing continues after the call. */
-export async function allOf(work: readonly Promise<unknown>[]): Promise<void> {
-  for (const outcome of await Promise.allSettled(work)) if (outcome.status === 'rejected') throw outcome.reason;
 }

@@ -1,4 +1,4 @@
-import { type Clock, linkAbort } from '@node-agent/async';
+import { allOf, type Clock, linkAbort } from '@node-agent/async';
 import type { Init, PodSandboxConfig } from '@node-agent/cri-client';
 import {
   type AnyContainer,
@@ -30,7 +30,7 @@ import type { ConfigContexts } from './container-context.ts';
 import type { ContainerNote, ContainerNotes } from './container-notes.ts';
 import { type ContainerRemover, isLeaked } from './container-remover.ts';
 import { ImageVolumePulls } from './image-volumes.ts';
-import { allOf, type Candidate, type PodContainers, type ReadySandbox, type Run } from './pod-containers.ts';
+import type { Candidate, PodContainers, ReadySandbox, Run } from './pod-containers.ts';
 import type { SandboxStarter } from './sandbox-starter.ts';
 import { type RuntimePodSyncResult, SyncResults } from './sync-result.ts';
 import type { TriedAttempts } from './tried-attempts.ts';
