@@ -35,9 +35,14 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(delayMs, callback) {
+    if (delayMs <= 0) {
+      // A timeout would take at least 1 ms, and would be called together with all other timers that are due.
+      const handle = setImmediate(callback);
+      return { cancel: () => clearImmediate(handle) };
+    }
     // Node fires a delay over 2^31-1 ms immediately. Delays are therefore capped at 24.8 days, which is longer than any
     // period used here.
-    const handle = setTimeout(callback, Math.min(Math.max(delayMs, 0), MAX_TIMEOUT_MS));
+    const handle = setTimeout(callback, Math.min(delayMs, MAX_TIMEOUT_MS));
     return { cancel: () => clearTimeout(handle) };
   },
 };

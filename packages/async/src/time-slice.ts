@@ -1,5 +1,6 @@
 import { checkComponents, checkOptions } from './check-arguments.ts';
-import { type Clock, sleep } from './clock.ts';
+import type { Clock } from './clock.ts';
+import { ownTurn } from './turn-queue.ts';
 
 /** Default for the longest time that a loop over many items blocks the event loop, in milliseconds. */
 const SLICE_MS = 10;
@@ -20,7 +21,8 @@ export interface TimeSliceOptions {
 /**
  * Splits a loop over many items into portions, so that timers and sockets are served in between. The loop calls {@link
  * isDue} once per item and awaits {@link pause} if it returns true. `pause` lets settled promises run and, if the time
- * slice is used up, other events too.
+ * slice is used up, other events too. If several loops pause on the same clock, only one of them continues in each turn
+ * of the event loop.
  */
 export class TimeSlice {
   readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
@@ -50,7 +52,7 @@ export class TimeSlice {
   async pause(signal?: AbortSignal): Promise<void> {
     await Promise.resolve();
     if (this.#clock.monotonic() - this.#startedAtMs < this.#sliceMs) return;
-    await sleep(this.#clock, 0, signal);
+    await ownTurn(this.#clock, signal);
     this.#startedAtMs = this.#clock.monotonic();
   }
 }

@@ -80,6 +80,18 @@ describe('systemClock', () => {
     }
   });
 
+  it('a timer without delay waits for the next turn of the event loop, not for a millisecond', async () => {
+    let isOver = false;
+    const limit = systemClock.setTimer(900, () => {
+      isOver = true;
+    });
+    for (let turn = 0; turn < 1000; turn++) {
+      await new Promise<void>((resolve) => void systemClock.setTimer(0, resolve));
+    }
+    limit.cancel();
+    expect(isOver).toBe(false);
+  });
+
   it('systemClock does not call back a cancelled timer', async () => {
     let called = false;
     const timer = systemClock.setTimer(0, () => {

@@ -4,7 +4,7 @@ import { FakeClock } from '../src/testing.ts';
 
 /**
  * Runs a loop over `count` items, each of which takes `itemMs`. Returns the number of items in each turn of the event
- * loop.
+ * loop that has any.
  */
 async function itemsPerTurn(count: number, itemMs: number): Promise<readonly number[]> {
   const clock = new FakeClock();
@@ -28,7 +28,7 @@ async function itemsPerTurn(count: number, itemMs: number): Promise<readonly num
   })();
   while (clock.pendingTimers > 0 || turns.reduce((sum, items) => sum + items, 0) < count) await clock.advance(1);
   await work;
-  return turns;
+  return turns.filter((items) => items > 0);
 }
 
 describe('TimeSlice', () => {
@@ -51,6 +51,42 @@ describe('TimeSlice', () => {
     const pause = slice.pause(abort.signal);
     abort.abort(new Error('ending'));
     await expect(pause).rejects.toThrow('ending');
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('of several loops that use up their time slices, only one continues in each turn, in order of arrival', async () => {
+    const clock = new FakeClock();
+    const turns: string[] = [];
+    const timers = {
+      monotonic: () => clock.monotonic(),
+      setTimer: (delayMs: number, callback: () => void) =>
+        clock.setTimer(delayMs, () => {
+          turns.push('');
+          callback();
+        }),
+    };
+    const loop = async (name: string): Promise<void> => {
+      const slice = new TimeSlice({ clock: timers }, { sliceMs: 0 });
+      for (let round = 0; round < 3; round++) {
+        await slice.pause();
+        turns.push((turns.pop() ?? '') + name);
+      }
+    };
+    const loops = Promise.all(['a', 'b', 'c'].map(loop));
+    await clock.advance(0);
+    await loops;
+    expect(turns.filter((names) => names !== '')).toEqual(['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c']);
+  });
+
+  it('a loop that is aborted while it waits for its turn leaves the turn to the next loop', async () => {
+    const clock = new FakeClock();
+    const slices = [1, 2].map(() => new TimeSlice({ clock }, { sliceMs: 0 }));
+    const abort = new AbortController();
+    const pauses = slices.map((slice, index) => slice.pause(index === 0 ? abort.signal : undefined));
+    abort.abort(new Error('ending'));
+    await expect(pauses[0]).rejects.toThrow('ending');
+    await clock.advance(0);
+    await pauses[1];
     expect(clock.pendingTimers).toBe(0);
   });
 });

@@ -107,7 +107,7 @@ class Partition<T extends KubeObject> implements WatchedObjects<T> {
 
   /** Records that all objects of the first list have been passed on. */
   synced(): void {
-    this.store.replace(new Map(this.store.objects));
+    this.store.markSynced();
     this.#synced.resolve();
   }
 

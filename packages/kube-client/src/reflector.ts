@@ -8,6 +8,7 @@ import {
   type Random,
   StartOnce,
   sleep,
+  TimeSlice,
 } from '@node-agent/async';
 import { type Logger, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { ObjectChanges } from './change-feed.ts';
@@ -218,12 +219,12 @@ export class Reflector<T extends KubeObject> {
           : rules.watchQuery(this.#state, timeoutSeconds);
       await session.open((linked) => this.#watch(query, linked));
       if (phase === 'streamingList') {
-        await this.#streamInitialEvents(session);
+        await this.#streamInitialEvents(session, signal);
         phase = 'watch';
         watchedFromMs = clock.monotonic();
       }
       this.#recovered();
-      const reaction = await this.#follow(session);
+      const reaction = await this.#follow(session, signal);
       if (reaction !== undefined) return reaction;
       return rules.afterCleanEnd(this.#end(phase, watchedFromMs, session), this.#state);
     } catch (cause) {
@@ -248,13 +249,17 @@ export class Reflector<T extends KubeObject> {
     const list = await listAll((options) => client.list(resource, options, signal), query, paged);
     const objects = new Map<string, T>();
     for (const item of list.items) this.#put(objects, item);
-    this.#replace(objects, list.resourceVersion, query.resourceVersion === '0' && list.paginated);
+    const slice = new TimeSlice(this.#components);
+    await this.#store.replace(objects, slice, signal);
+    this.#listed(objects.size, list.resourceVersion, query.resourceVersion === '0' && list.paginated);
   }
 
   /** Reads the initial events of a watch up to the closing bookmark. @throws KubeError if the bookmark does not come */
-  async #streamInitialEvents(session: WatchSession<T>): Promise<void> {
+  async #streamInitialEvents(session: WatchSession<T>, signal: AbortSignal): Promise<void> {
     const objects = new Map<string, T>();
+    const slice = new TimeSlice(this.#components);
     for (;;) {
+      if (slice.isDue()) await slice.pause(signal);
       const event = await session.next();
       if (event === undefined) {
         const message = 'the watch ended before its initial events did';
@@ -263,7 +268,8 @@ export class Reflector<T extends KubeObject> {
       if (event.type === 'BOOKMARK') {
         if (!event.initialEventsEnd) continue;
         this.#state = { ...this.#state, bookmarkSeen: true };
-        this.#replace(objects, event.resourceVersion, false);
+        await this.#store.replace(objects, slice, signal);
+        this.#listed(objects.size, event.resourceVersion, false);
         return;
       }
       if (event.type === 'DELETED') objects.delete(objectKey(event.object));
@@ -272,7 +278,8 @@ export class Reflector<T extends KubeObject> {
   }
 
   /** Processes the events of a watch. @returns the next step if an event shows that the server lost data */
-  async #follow(session: WatchSession<T>): Promise<rules.Reaction | undefined> {
+  async #follow(session: WatchSession<T>, signal: AbortSignal): Promise<rules.Reaction | undefined> {
+    const slice = new TimeSlice(this.#components);
     for (let event = await session.next(); event !== undefined; event = await session.next()) {
       const state = rules.afterEvent(event.resourceVersion, event.type === 'BOOKMARK', this.#state);
       if (state === undefined) {
@@ -283,6 +290,7 @@ export class Reflector<T extends KubeObject> {
       this.#state = state;
       if (event.type === 'DELETED') this.#store.delete(event.object);
       else if (event.type !== 'BOOKMARK') this.#store.set(this.#kept(event.object));
+      if (slice.isDue()) await slice.pause(signal);
     }
     return undefined;
   }
@@ -300,10 +308,9 @@ export class Reflector<T extends KubeObject> {
     return transform === undefined ? object : transform(object, this.#store.objects.get(objectKey(object)));
   }
 
-  #replace(objects: ReadonlyMap<string, T>, resourceVersion: string, paginatedFromCache: boolean): void {
-    this.#store.replace(objects);
+  #listed(count: number, resourceVersion: string, paginatedFromCache: boolean): void {
     this.#state = rules.afterListed(resourceVersion, paginatedFromCache, this.#state);
-    this.#logger.debug({ count: objects.size, resourceVersion }, 'Listed the collection');
+    this.#logger.debug({ count, resourceVersion }, 'Listed the collection');
     this.#synced.resolve();
   }
 

@@ -1,3 +1,4 @@
+import type { TimeSlice } from '@node-agent/async';
 import { ChangeFeed, type ObjectChange } from './change-feed.ts';
 import { objectKey } from './object-key.ts';
 import type { KubeObject } from './resource.ts';
@@ -30,14 +31,26 @@ export class ObjectStore<T extends KubeObject> {
     if (this.#objects.delete(key)) this.#tell({ type: 'deleted', key, object });
   }
 
-  /** Replaces the whole content by `objects`. Feeds only receive objects that changed. */
-  replace(objects: ReadonlyMap<string, T>): void {
-    for (const [key, object] of this.#objects) {
+  /**
+   * Replaces the whole content by `objects`, in time slices. Feeds only receive objects that changed.
+   * @throws the signal's reason; the content is then partly replaced
+   */
+  async replace(objects: ReadonlyMap<string, T>, slice: TimeSlice, signal?: AbortSignal): Promise<void> {
+    for (const [key, object] of [...this.#objects]) {
       if (objects.has(key)) continue;
       this.#objects.delete(key);
       this.#tell({ type: 'deleted', key, object });
+      if (slice.isDue()) await slice.pause(signal);
     }
-    for (const object of objects.values()) this.set(object);
+    for (const object of objects.values()) {
+      this.set(object);
+      if (slice.isDue()) await slice.pause(signal);
+    }
+    this.markSynced();
+  }
+
+  /** Notes that a complete list has been stored, and tells the feeds the first time. */
+  markSynced(): void {
     if (this.#synced) return;
     this.#synced = true;
     this.#tell({ type: 'synced' });

@@ -37,6 +37,8 @@ import { makeSyncParts, type SyncParts } from './sync/sync-parts.ts';
 
 /** Interval at which resizes that have been pending for long are retried, in ms. */
 const RESIZE_CHECK_MS = 30_000;
+/** Time in ms after which the rest of an update waits for the next turn of the event loop. */
+const UPDATE_SLICE_MS = 5;
 
 /**
  * The node agent: receives pods from their sources, gives each pod a worker, and performs the steps that the pod
@@ -149,15 +151,16 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       loop.consume('config', podConfig.updates, (update) => this.#handleUpdate(update, ending), ending, whenever),
     );
     group.add((ending) => this.#terminateEarlyRemoved(ending));
+    // Containers and probes are followed while a long list of pods is added (K5).
     const onPlegEvent = (event: PodLifecycleEvent): void => {
       this.#housekeeper.requestPass();
       this.#events.changed(event);
       this.#syncer.containersChanged(event.podUid);
     };
-    group.add((ending) => loop.consume('pleg', pleg.events, onPlegEvent, ending));
+    group.add((ending) => loop.consume('pleg', pleg.events, onPlegEvent, ending, { between: true }));
     if (probes !== undefined) {
       const onProbed = (update: ProbeUpdate): void => this.#events.probed(update);
-      group.add((ending) => loop.consume('probe', probes.updates, onProbed, ending, whenever));
+      group.add((ending) => loop.consume('probe', probes.updates, onProbed, ending, { always: true, between: true }));
     }
     const deadlines = { ...this.#deps, workers: this.#workers, admissions };
     const syncPastDeadline = (): void => updates.handlePodSyncs(podsPastDeadline(deadlines));
@@ -335,8 +338,9 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
       else if (op === 'REMOVE') handler.handlePodRemoves(portion);
       else handler.handlePodReconcile(portion);
     };
-    const ordered = isAddition ? await handler.inAdmissionOrder(pods, new TimeSlice({ clock }), signal) : pods;
-    await inPortions(ordered, handle, clock, signal);
+    const slice = new TimeSlice({ clock }, { sliceMs: UPDATE_SLICE_MS });
+    const ordered = isAddition ? await handler.inAdmissionOrder(pods, slice, signal) : pods;
+    await inPortions(ordered, handle, slice, signal);
   }
 
   /**

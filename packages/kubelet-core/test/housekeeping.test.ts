@@ -1,7 +1,7 @@
 import type { PodWorkerSync } from '@node-agent/contracts';
 import { describe, expect, test } from 'vitest';
 
-import { type HousekeepingView, planHousekeeping, uidsToKeep } from '../src/sync/housekeeping.ts';
+import { type HousekeepingView, planHousekeeping, uidsToKeep, uidsWithProbes } from '../src/sync/housekeeping.ts';
 import { makePod, makeRuntimePod } from './fakes.ts';
 
 const working: PodWorkerSync = { state: 'sync', orphan: false, hasConfig: true, static: true };
@@ -71,7 +71,8 @@ describe('uidsToKeep', () => {
     ['a pod that only the runtime knows', { runningPods: [makeRuntimePod('uid-a')] }, ['present']],
     ['an unknown pod', {}, []],
   ])('R1, K4: housekeeping keeps the expected state of %s', (_name, view, expected) => {
-    const keep = uidsToKeep({ ...nothing, ...view });
+    const all = { ...nothing, ...view };
+    const keep = { ...uidsToKeep(all), withProbes: uidsWithProbes(all.workers) };
     expect(Object.entries(keep).flatMap(([name, uids]) => (uids.has('uid-a') ? [name] : []))).toEqual(expected);
   });
 });

@@ -245,6 +245,41 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
+  test('K5: a container and a probe of a running pod are followed while a long list of other pods is added', async () => {
+    const real = new FakeClock();
+    let spentMs = 0;
+    const clock = {
+      now: () => real.now(),
+      monotonic: () => real.monotonic() + spentMs,
+      setTimer: (delayMs: number, callback: () => void) => real.setTimer(delayMs, callback),
+    };
+    const podManager = new PlainPodManager();
+    const probes = new PlainProbes();
+    const seen: string[] = [];
+    podManager.addPod = (pod) => {
+      podManager.updatePod(pod);
+      seen.push(pod.metadata.uid);
+      spentMs += 10;
+      if (pod.metadata.uid !== 'uid-5') return;
+      plegEvents.push({ podUid: 'uid-runs', type: 'ContainerDied', containerId: 'c1' });
+      probes.updates.push({ podUid: 'uid-runs', containerId: 'c2', kind: 'liveness', result: 'failure' });
+    };
+    const { kubelet, updates, plegEvents, workers, controller } = setUp({ clock, podManager, probes });
+    const { updatePod } = workers;
+    workers.updatePod = (options) => {
+      if (options.updateType === 'sync') seen.push(`sync ${options.pod?.metadata.uid}`);
+      updatePod.call(workers, options);
+    };
+    void kubelet.run(controller.signal);
+    updates.push(add('runs'));
+    await real.advance(200);
+    const pods = Array.from({ length: 20 }, (_, index) => makePod(`${index}`));
+    updates.push({ op: 'ADD', source: 'api', pods });
+    while (!seen.includes('uid-19')) await real.advance(0);
+    expect(seen.slice(0, -4).filter((what) => what === 'sync uid-runs')).toHaveLength(2);
+    controller.abort();
+  });
+
   test('C5: notifies the runtime of an exited container, so that its preStop hook is not waited for', async () => {
     const ended: string[] = [];
     const runtime = {

@@ -709,9 +709,9 @@ describe('housekeeping', () => {
     podManager.removePod(gone);
     workers.known.clear();
     await cleanUp(handler);
-    expect(forgotten).toEqual(['uid-gone', 'uid-again']);
+    expect(forgotten).toEqual(['uid-again', 'uid-gone']);
     await cleanUp(handler);
-    expect(forgotten).toEqual(['uid-gone', 'uid-again']);
+    expect(forgotten).toEqual(['uid-again', 'uid-gone']);
   });
 
   test('P6: a pod that was added or stopped after the runtime was listed does not count as orphaned', async () => {

@@ -195,18 +195,26 @@ export class PodConfig {
 
   /** Compares the newest list in portions: after a disconnection the list may contain thousands of changed pods. */
   async #mergeAll(name: PodSource, state: SourceState): Promise<readonly PodUpdate[]> {
-    const latest = listOf(state.latest);
+    const { latest } = state;
+    const pods = latest instanceof Map ? [...latest.values()] : latest;
     state.pending = undefined;
-    const held = this.#held(name, latest);
+    const held = this.#held(name, pods);
     const comparison = new PodComparison(state.pods, this.#marks(name));
+    const byName = new Map<string, Pod>();
+    const names = new Map<string, string>();
     const slice = new TimeSlice(this.#components);
-    for (const pod of latest) {
+    for (const pod of pods) {
+      const fullName = podFullName(pod);
+      if (!byName.has(fullName)) byName.set(fullName, pod);
+      names.set(fullName, pod.metadata.uid);
       if (!held.has(pod)) comparison.add(pod);
       if (slice.isDue()) await slice.pause();
     }
+    // A newer list or the next changes may have arrived during the comparison.
+    if (state.latest === pods) state.latest = byName;
     const diff = comparison.end();
     state.pods = new Map(diff.pods);
-    state.names = new Map(latest.map((pod) => [podFullName(pod), pod.metadata.uid]));
+    state.names = names;
     state.refused = new Set([...held.keys()].map((pod) => pod.metadata.uid));
     for (const pod of diff.removed) this.#offerAgain(name, pod.metadata.uid);
     this.#reportIgnored(name, state, held, diff.duplicates);
@@ -300,7 +308,7 @@ interface SourceState {
   names: Map<string, string>;
   /** UIDs of this source's pods that another source holds. */
   refused: ReadonlySet<string>;
-  /** Newest list of the source; by full name once the source has delivered changes. */
+  /** Newest list of the source; by full name once the list has been compared or the source has delivered changes. */
   latest: readonly Pod[] | Map<string, Pod>;
   /**
    * The part of `latest` that has not been compared with `pods` yet, by full name; the value is `undefined` if the
@@ -311,10 +319,6 @@ interface SourceState {
   /** Problems reported for the list last compared; they are not reported again. */
   reported: ReadonlySet<string>;
   readonly input: PodSourceInput;
-}
-
-function listOf(latest: SourceState['latest']): readonly Pod[] {
-  return latest instanceof Map ? [...latest.values()] : latest;
 }
 
 function noteChanges(state: SourceState, changes: readonly PodChangeEvent[]): void {

@@ -57,6 +57,38 @@ describe('PodConfig', () => {
     ]);
   });
 
+  it('F2: changes that arrive while a long list is compared are kept, also when all pods are compared again', async () => {
+    const clock = new FakeClock();
+    let spentMs = 0;
+    const slow = {
+      now: () => clock.now(),
+      monotonic: () => {
+        spentMs += 20;
+        return clock.monotonic() + spentMs;
+      },
+      setTimer: (delayMs: number, callback: () => void) => clock.setTimer(delayMs, callback),
+    };
+    const config = new PodConfig({ clock: slow, logger: silentLogger });
+    const seen: string[] = [];
+    void (async () => {
+      for await (const { op, pods } of config.updates) seen.push(`${op} ${pods.map(({ metadata }) => metadata.uid)}`);
+    })();
+    const set = config.addSource('api');
+    const list = Array.from({ length: 20 }, (_, index) => podOf({ uid: `${index}` }));
+    set(list);
+    await clock.settle();
+    expect(seen).toEqual([]);
+    set.change([{ pod: podOf({ uid: 'new' }) }, { pod: podOf({ uid: '19' }), gone: true }]);
+    while (seen.length < 3) await clock.advance(0);
+    expect(seen).toEqual([`ADD ${list.map(({ metadata }) => metadata.uid)}`, 'REMOVE 19', 'ADD new']);
+    // So many changes that all pods are compared.
+    const many = Array.from({ length: 101 }, (_, index) => ({ pod: podOf({ uid: `late-${index}` }) }));
+    set.change(many);
+    while (seen.length < 4) await clock.advance(0);
+    expect(seen.slice(3)).toEqual([`ADD ${many.map(({ pod }) => pod.metadata.uid)}`]);
+    config.close();
+  });
+
   it('annotates each pod with its source', async () => {
     const { config, consume, seen, clock } = setUp();
     config.addSource('http')([podOf()]);

@@ -18,10 +18,8 @@ export function onHousekeeping(
   state: PodWorkerState,
   event: Extract<PodWorkerEvent, { type: 'housekeeping' }>,
 ): PodWorkerTransition {
-  if (state.phase === 'finished') {
-    return event.desired && !state.restartRequested ? { state, effects: [] } : { state: undefined, effects: [] };
-  }
-  if (event.desired) return { state, effects: [] };
+  if (isUnchanged(state, event.desired)) return { state, effects: [] };
+  if (state.phase === 'finished') return { state: undefined, effects: [] };
   if (state.startedAtMs === undefined && !state.observedRuntime) {
     return { state: undefined, effects: complete(state.completions) };
   }
@@ -33,4 +31,9 @@ export function onHousekeeping(
   // Starts the termination only once. After that, the step's own back-off decides when it is retried (P7).
   if (state.deleted) return { state, effects: [] };
   return { state: replay({ ...state, deleted: true }), effects: [{ kind: 'begin' }] };
+}
+
+/** Returns whether a housekeeping pass changes nothing: the configuration has the pod, and its UID is not reused. */
+export function isUnchanged({ phase, restartRequested }: PodWorkerState, desired: boolean): boolean {
+  return desired && !(phase === 'finished' && restartRequested);
 }

@@ -6,6 +6,7 @@ import { PodWorkersError } from './errors.ts';
 import type { PodWorkerExplanation } from './explanation.ts';
 import { fullNameBlocker, fullNameClaim, isFullNameBlocked } from './full-name-claim.ts';
 import { FullNameTurns } from './full-name-turns.ts';
+import { isUnchanged } from './housekeeping-rule.ts';
 import { killPodNow } from './kill-pod-now.ts';
 import { countWorkingPods, createPodWorkersMetrics, type PodWorkersMetrics } from './metrics.ts';
 import * as predicates from './predicates.ts';
@@ -165,15 +166,9 @@ export class PodWorkers implements AsyncDisposable {
     const known = new Map<string, PodWorkerSync>();
     for (const { state: before } of [...this.#workers.values()]) {
       const { uid } = before;
-      const state = this.#compare(before, desired.has(uid));
-      if (state === undefined) continue;
-      const hasConfig = (state.active ?? state.pending)?.pod !== undefined;
-      known.set(uid, {
-        state: state.phase === 'syncing' ? 'sync' : state.phase === 'terminating' ? 'terminating' : 'terminated',
-        orphan: !desired.has(uid),
-        hasConfig,
-        static: hasConfig && state.static,
-      });
+      const isDesired = desired.has(uid);
+      const state = this.#compare(before, isDesired);
+      if (state !== undefined) known.set(uid, workerSync(state, isDesired));
     }
     for (const { count, ...labels } of countWorkingPods(known.values())) this.#metrics.working.set(labels, count);
     return known;
@@ -196,7 +191,9 @@ export class PodWorkers implements AsyncDisposable {
    * Compares one pod with the configuration.
    * @returns the pod's record afterwards; `undefined` if the pod was forgotten
    */
-  #compare({ uid, static: isStatic }: Worker['state'], desired: boolean): Worker['state'] | undefined {
+  #compare(before: Worker['state'], desired: boolean): Worker['state'] | undefined {
+    if (isUnchanged(before, desired)) return before;
+    const { uid, static: isStatic } = before;
     this.#apply(uid, { type: 'housekeeping', desired });
     const state = this.#state(uid);
     if (state === undefined && desired) this.#metrics.restartedPods.inc({ static: isStatic ? 'true' : '' });
@@ -439,6 +436,16 @@ export class PodWorkers implements AsyncDisposable {
         : { kind: 'backingOff', sinceMs, untilMs, error: errorText(error) };
     worker.setTimer(clock.setTimer(delayMs, () => this.#apply(worker.state.uid, { type: 'wake' })));
   }
+}
+
+/** State of the workers of finished pods, of which a node may have thousands. */
+const FINISHED: PodWorkerSync = { state: 'terminated', orphan: false, hasConfig: true, static: false };
+
+function workerSync({ phase, active, pending, static: isStatic }: Worker['state'], isDesired: boolean): PodWorkerSync {
+  const hasConfig = (active ?? pending)?.pod !== undefined;
+  if (phase === 'finished' && isDesired && hasConfig && !isStatic) return FINISHED;
+  const state = phase === 'syncing' ? 'sync' : phase === 'terminating' ? 'terminating' : 'terminated';
+  return { state, orphan: !isDesired, hasConfig, static: hasConfig && isStatic };
 }
 
 function stoppedError(): PodWorkersError {

@@ -61,6 +61,7 @@ describe('scaleTables', () => {
     const finished = {
       pods: 10_000,
       takenInMs: 6_000,
+      atRestMs: 9_000,
       cpuMs: 1,
       holdMs: 51,
       healthzMs: 101,

@@ -28,19 +28,19 @@ export interface HousekeepingPlan {
  * ready.
  */
 export function planHousekeeping(view: HousekeepingView): HousekeepingPlan {
-  const known = new Set(view.workers.keys());
-  const restart = view.pods.filter((pod) => !known.has(pod.metadata.uid) && view.isActive(pod));
-  for (const pod of restart) known.add(pod.metadata.uid);
+  const restart = view.pods.filter((pod) => !view.workers.has(pod.metadata.uid) && view.isActive(pod));
+  const restarted = new Set(restart.map((pod) => pod.metadata.uid));
+  const isKnown = (uid: string): boolean => view.workers.has(uid) || restarted.has(uid);
 
   const running = new Set(view.runningPods.map((pod) => pod.uid));
   const finish = view.pods.filter(
     (pod) =>
       pod.metadata.deletionTimestamp !== undefined &&
       isTerminalPhase(pod.status?.phase) &&
-      !known.has(pod.metadata.uid) &&
+      !isKnown(pod.metadata.uid) &&
       !running.has(pod.metadata.uid),
   );
-  return { restart, finish, killOrphans: view.runningPods.filter((pod) => !known.has(pod.uid)) };
+  return { restart, finish, killOrphans: view.runningPods.filter((pod) => !isKnown(pod.uid)) };
 }
 
 /** UIDs whose state survives a housekeeping pass. */
@@ -52,8 +52,6 @@ export interface UidsToKeep {
    * Upstream drops the status of a pod as soon as the pod leaves the configuration.
    */
   readonly withStatus: ReadonlySet<string>;
-  /** UIDs of the pods that may still run. The probes of these pods continue; the probes of all other pods stop. */
-  readonly withProbes: ReadonlySet<string>;
 }
 
 /** Returns which UIDs keep their state in a housekeeping pass. */
@@ -63,11 +61,21 @@ export function uidsToKeep({
   workers,
   runningPods,
 }: Omit<HousekeepingView, 'isActive'> & { readonly mirrorPods: readonly Pod[] }): UidsToKeep {
-  const desired = [...pods, ...mirrorPods].map((pod) => pod.metadata.uid);
-  const mayStillRun = [...workers].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
-  return {
-    present: new Set([...desired, ...workers.keys(), ...runningPods.map((pod) => pod.uid)]),
-    withStatus: new Set([...desired, ...mayStillRun]),
-    withProbes: new Set(mayStillRun),
-  };
+  const present = new Set<string>();
+  for (const { metadata } of pods) present.add(metadata.uid);
+  for (const { metadata } of mirrorPods) present.add(metadata.uid);
+  const withStatus = new Set(present);
+  for (const [uid, { state }] of workers) {
+    present.add(uid);
+    if (state !== 'terminated') withStatus.add(uid);
+  }
+  for (const { uid } of runningPods) present.add(uid);
+  return { present, withStatus };
+}
+
+/** Returns the UIDs of the pods that may still run. The probes of these pods continue; all others stop. */
+export function uidsWithProbes(workers: HousekeepingView['workers']): ReadonlySet<string> {
+  const uids = new Set<string>();
+  for (const [uid, { state }] of workers) if (state !== 'terminated') uids.add(uid);
+  return uids;
 }

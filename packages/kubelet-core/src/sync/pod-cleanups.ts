@@ -1,4 +1,5 @@
-import { isStaticPod, mayRun, type Pod, podSource, type RuntimePod } from '@node-agent/pod-spec';
+import { TimeSlice } from '@node-agent/async';
+import { isStaticPod, isTerminalPhase, mayRun, type Pod, podSource, type RuntimePod } from '@node-agent/pod-spec';
 import type { Admissions } from '../admit/admissions.ts';
 import type { AllocationPort } from '../admit/allocation.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -6,16 +7,20 @@ import type { PodJournal } from '../explain/pod-journal.ts';
 import type { ActivePods } from '../pods/active-pods.ts';
 import type { PodWorkersPort } from '../ports.ts';
 import type { EarlyTerminations } from './early-terminations.ts';
-import { planHousekeeping, uidsToKeep } from './housekeeping.ts';
+import { planHousekeeping, type UidsToKeep, uidsToKeep, uidsWithProbes } from './housekeeping.ts';
 import type { HousekeepingMetrics } from './housekeeping-metrics.ts';
 import { cleanUpOrphans } from './orphans.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
 import type { UidLifetimes } from './uid-lifetimes.ts';
 import type { WorkerUpdates } from './worker-updates.ts';
 
+/** Time in ms after which the rest of a pass waits for the next turn of the event loop. */
+const SLICE_MS = 5;
+
 export interface PodCleanupsComponents
   extends Pick<
     Dependencies,
+    | 'clock'
     | 'logger'
     | 'podConfig'
     | 'podManager'
@@ -58,34 +63,43 @@ export class PodCleanups {
    */
   async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
     const { podManager, workers, uids, active, early, updates, status, probes } = this.#deps;
+    // The desired pods do not change during a pass. With thousands of pods, the pass takes several turns of the event
+    // loop (K5).
+    const slice = new TimeSlice(this.#deps, { sliceMs: SLICE_MS });
     const pods = podManager.getPods();
-    for (const { metadata } of pods) active.add(metadata.uid);
+    const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     // Only this method forgets finished workers, so every pod that was desired since the list was read still has a
     // worker. A listed pod without a worker is therefore an orphan (P6), and pods stopped since the list was read are
     // known to be terminated.
     const runningPods = listed.filter((pod) => mayRun(pod) && !workers.isPodKnownTerminated(pod.uid));
-    const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     const working = workers.syncKnownPods(pods);
     // The pod workers terminate all undesired pods now, and have forgotten those that are finished. A forgotten pod
     // must not be terminated again by a deferred early termination (P1).
     early.clear();
     const view = { pods, workers: working, runningPods };
-    const keep = uidsToKeep({ ...view, mirrorPods });
-    status.removeOrphanedStatuses(keep.withStatus);
     const plan = planHousekeeping({ ...view, isActive: (pod) => active.isActive(pod) });
-    this.#forgetAbsent(keep.present);
-    probes?.cleanupPods(keep.withProbes);
-
-    // A pod is known if it was present at the last housekeeping pass or has been added since.
-    const isKnown = (uid: string): boolean => uids.isTracked(uid) || podManager.getPodByUid(uid) !== undefined;
-    cleanUpOrphans(this.#deps, isKnown, signal);
-    this.#restart(plan.restart, keep.withStatus, signal);
+    probes?.cleanupPods(uidsWithProbes(working));
+    const toKeep = (): UidsToKeep => uidsToKeep({ ...view, mirrorPods });
+    if (plan.restart.length > 0) this.#restart(plan.restart, toKeep().withStatus, signal);
     for (const pod of plan.finish) {
       active.add(pod.metadata.uid);
       workers.updatePod({ updateType: 'kill', pod });
     }
     for (const runningPod of plan.killOrphans) updates.killOrphan(runningPod);
     for (const fullName of orphanedMirrorPodFullNames) this.#deps.mirrorPods?.reconcile(fullName);
+    await slice.pause(signal);
+
+    // Pods that have got a worker in the meantime are desired.
+    const keep = toKeep();
+    status.removeOrphanedStatuses(keep.withStatus);
+    this.#forgetAbsent(keep.present);
+    await slice.pause(signal);
+
+    // A finished pod becomes active only when it is added or restarted, which adds it there.
+    for (const { metadata, status: last } of pods) if (!isTerminalPhase(last?.phase)) active.add(metadata.uid);
+    // A pod is known if it was present at the last housekeeping pass or has been added since.
+    const isKnown = (uid: string): boolean => uids.isTracked(uid) || podManager.getPodByUid(uid) !== undefined;
+    cleanUpOrphans(this.#deps, isKnown, signal);
     this.#deps.housekeepingMetrics.record(pods, active.list(), mirrorPods);
   }
 
@@ -97,8 +111,8 @@ export class PodCleanups {
    */
   restartReused(signal: AbortSignal): void {
     const { podManager, podConfig, workers, uids, active } = this.#deps;
-    const { mirrorPods } = podManager.getPodsAndMirrorPods();
     const pods = podManager.getPods();
+    const { mirrorPods } = podManager.getPodsAndMirrorPods();
     const desired = pods.filter((pod) => isStaticPod(pod) && podConfig.sourceReady(podSource(pod)));
     const reused = new Set(workers.forgetReused(desired));
     const again = desired.filter((pod) => {

@@ -177,9 +177,11 @@ export class SyncHandler {
 
   /** Stores a pod's newest version. @returns the pod and its mirror pod; for a mirror pod, its static pod */
   #store(how: 'addPod' | 'updatePod', pod: Pod): ReturnType<Dependencies['podManager']['getPodAndMirrorPod']> {
-    const { podManager, startup, active } = this.#deps;
+    const { podManager, startup, active, allocation } = this.#deps;
     podManager[how](pod);
-    active.add(pod.metadata.uid);
+    // A finished pod without an allocation holds nothing. A node may have thousands of them.
+    const { uid } = pod.metadata;
+    if (!isTerminalPhase(pod.status?.phase) || allocation.hasAllocation(uid)) active.add(uid);
     startup?.observed(pod);
     return podManager.getPodAndMirrorPod(pod);
   }

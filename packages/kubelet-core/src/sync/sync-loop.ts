@@ -18,11 +18,17 @@ export interface ConsumeOptions {
    * first healthy state the source is not read.
    */
   readonly always?: boolean;
+  /**
+   * Whether items are also handled while a handler of another source waits, for example between two portions of a long
+   * list of pods. The handler must not return a promise.
+   */
+  readonly between?: boolean;
 }
 
 /**
  * Handles the items of all its sources one at a time, in order of arrival, most of them only while the runtime is
- * healthy. A source is not read while its previous item is being handled, so each source must merge its waiting items.
+ * healthy. Items of some sources need not wait for the others ({@link ConsumeOptions.between}). A source is not read
+ * while its previous item is being handled, so each source must merge its waiting items.
  */
 export class SyncLoop {
   readonly #clock: Clock;
@@ -56,7 +62,7 @@ export class SyncLoop {
     source: AsyncIterable<T>,
     handle: (item: T) => Promise<void> | void,
     signal: AbortSignal,
-    { always = false }: ConsumeOptions = {},
+    { always = false, between = false }: ConsumeOptions = {},
   ): Promise<void> {
     const iterator = source[Symbol.asyncIterator]();
     if (always && !(await this.runtimeHealthy(signal))) return;
@@ -65,7 +71,8 @@ export class SyncLoop {
       const next = await unlessAborted(iterator.next(), signal);
       if (next === undefined || next.done) return;
       const { value } = next;
-      await this.#enter(name, () => handle(value), signal, always);
+      if (!between) await this.#enter(name, () => handle(value), signal, always);
+      else if (always || (await this.runtimeHealthy(signal))) await this.#call(name, () => handle(value), signal);
     }
   }
 
@@ -139,13 +146,17 @@ export class SyncLoop {
 
   async #handle(name: string, handle: () => Promise<void> | void, signal: AbortSignal): Promise<void> {
     this.#lastEntryMs = this.#clock.monotonic();
+    await this.#call(name, handle, signal);
+    this.#lastEntryMs = this.#clock.monotonic();
+  }
+
+  async #call(name: string, handle: () => Promise<void> | void, signal: AbortSignal): Promise<void> {
     try {
       await handle();
       this.#failures.delete(name);
     } catch (err) {
       if (!signal.aborted) this.#failed(name, err);
     }
-    this.#lastEntryMs = this.#clock.monotonic();
   }
 
   #failed(name: string, err: unknown): void {

@@ -38,6 +38,7 @@ const FINISHED: readonly (readonly [heading: string, of: (sample: FinishedSample
   ['finished pods', ({ pods }) => pods],
   ['until the newest pod is Ready [s]', ({ takenInMs }) => takenInMs / 1000],
   ['CPU [s]', ({ cpuMs }) => cpuMs / 1000],
+  ['until at rest [s]', ({ atRestMs }) => atRestMs / 1000],
   ['longest hold [ms]', ({ holdMs }) => holdMs],
   ['/healthz, longest [ms]', ({ healthzMs }) => healthzMs],
   ['/healthz, failed', ({ unhealthy }) => unhealthy],

@@ -17,13 +17,18 @@ export interface FinishedSample {
   /** CPU time of the kubelet in that time, in ms. */
   readonly cpuMs: number;
   /**
-   * Longest time in ms for which the event loop was blocked before the newest pod was Ready; `NaN` for a program that
+   * Time in ms from the kubelet's first answer on `/healthz` until the kubelet was at rest, because it had checked and
+   * cleaned up after every finished pod.
+   */
+  readonly atRestMs: number;
+  /**
+   * Longest time in ms for which the event loop was blocked before the kubelet was at rest; `NaN` for a program that
    * does not run with Node.
    */
   readonly holdMs: number;
   /**
-   * Longest response time of `/healthz` in ms before the newest pod was Ready; failed requests count with the time
-   * until they failed.
+   * Longest response time of `/healthz` in ms before the kubelet was at rest; failed requests count with the time until
+   * they failed.
    */
   readonly healthzMs: number;
   /** Number of requests of `/healthz` that failed. */
@@ -37,6 +42,10 @@ const WRITERS = 16;
 const HEALTHZ_EVERY_MS = 50;
 const HEALTHZ_TIMEOUT_MS = 30_000;
 const TIMEOUT_MS = 300_000;
+/** Interval over which the kubelet's CPU time is measured to find out whether the kubelet is at rest, in ms. */
+const REST_WINDOW_MS = 1_000;
+/** Share of one CPU below which the kubelet is at rest. */
+const REST_CPU = 0.3;
 /** Time in ms to wait until the last status write for a finished pod is done. */
 const SETTLE_MS = 3_000;
 
@@ -62,14 +71,25 @@ export async function measureFinished(node: BenchNode, count: number, signal: Ab
     },
     () => {},
   );
-  while (takenInMs === Number.POSITIVE_INFINITY && performance.now() - startMs < TIMEOUT_MS) {
-    answers.push(await healthz(healthzPort));
-    await sleep(HEALTHZ_EVERY_MS, signal);
-  }
+  const askUntil = async (isDone: () => boolean): Promise<void> => {
+    while (!isDone() && performance.now() - startMs < TIMEOUT_MS) {
+      answers.push(await healthz(healthzPort));
+      await sleep(HEALTHZ_EVERY_MS, signal);
+    }
+  };
+  await askUntil(() => takenInMs < Number.POSITIVE_INFINITY);
   const { cpuSeconds, rssBytes } = await kubelet.usage();
+  for (let last = cpuSeconds, cpu = 1; cpu >= REST_CPU && performance.now() - startMs < TIMEOUT_MS; ) {
+    const fromMs = performance.now();
+    await askUntil(() => performance.now() - fromMs >= REST_WINDOW_MS);
+    const now = (await kubelet.usage()).cpuSeconds;
+    cpu = (now - last) / ((performance.now() - fromMs) / 1000);
+    last = now;
+  }
+  const atRestMs = performance.now() - startMs;
   const { holdMs } = await holds();
   return {
-    ...{ pods: count, takenInMs, holdMs, rssBytes, cpuMs: (cpuSeconds - before) * 1000 },
+    ...{ pods: count, takenInMs, atRestMs, holdMs, rssBytes, cpuMs: (cpuSeconds - before) * 1000 },
     healthzMs: Math.max(...answers.map(({ ms }) => ms)),
     unhealthy: answers.filter(({ ok }) => !ok).length,
   };
