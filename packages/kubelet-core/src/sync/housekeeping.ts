@@ -28,19 +28,20 @@ export interface HousekeepingPlan {
  * ready.
  */
 export function planHousekeeping(view: HousekeepingView): HousekeepingPlan {
-  const restart = view.pods.filter((pod) => !view.workers.has(pod.metadata.uid) && view.isActive(pod));
-  const restarted = new Set(restart.map((pod) => pod.metadata.uid));
-  const isKnown = (uid: string): boolean => view.workers.has(uid) || restarted.has(uid);
-
   const running = new Set(view.runningPods.map((pod) => pod.uid));
-  const finish = view.pods.filter(
-    (pod) =>
-      pod.metadata.deletionTimestamp !== undefined &&
-      isTerminalPhase(pod.status?.phase) &&
-      !isKnown(pod.metadata.uid) &&
-      !running.has(pod.metadata.uid),
-  );
-  return { restart, finish, killOrphans: view.runningPods.filter((pod) => !isKnown(pod.uid)) };
+  const restart: Pod[] = [];
+  const finish: Pod[] = [];
+  for (const pod of view.pods) {
+    const { uid, deletionTimestamp } = pod.metadata;
+    if (view.workers.has(uid)) continue;
+    if (view.isActive(pod)) restart.push(pod);
+    else if (deletionTimestamp !== undefined && isTerminalPhase(pod.status?.phase) && !running.has(uid)) {
+      finish.push(pod);
+    }
+  }
+  const restarted = new Set(restart.map((pod) => pod.metadata.uid));
+  const killOrphans = view.runningPods.filter(({ uid }) => !view.workers.has(uid) && !restarted.has(uid));
+  return { restart, finish, killOrphans };
 }
 
 /** UIDs whose state survives a housekeeping pass. */
