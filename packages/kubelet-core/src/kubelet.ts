@@ -23,11 +23,12 @@ import { RuntimeState } from './node/runtime-state.ts';
 import { RuntimeWatch } from './node/runtime-watch.ts';
 import { podsPastDeadline } from './pods/active-deadline.ts';
 import { PodEvents } from './pods/pod-events.ts';
-import { KubeletPodSyncer } from './pods/pod-syncer.ts';
+import { KubeletPodSyncer, type SyncPodResult } from './pods/pod-syncer.ts';
 import { withStatus } from './pods/with-status.ts';
 import type { PodWorkersPort } from './ports.ts';
 import { collectGarbage } from './sync/garbage-collection.ts';
 import { Housekeeper } from './sync/housekeeper.ts';
+import { concernsHousekeeping } from './sync/housekeeping.ts';
 import { HousekeepingMetrics } from './sync/housekeeping-metrics.ts';
 import { inPortions } from './sync/in-portions.ts';
 import { failingHandler, syncLoopFault } from './sync/loop-health.ts';
@@ -39,6 +40,11 @@ import { makeSyncParts, type SyncParts } from './sync/sync-parts.ts';
 const RESIZE_CHECK_MS = 30_000;
 /** Time in ms after which the rest of an update waits for the next turn of the event loop. */
 const UPDATE_SLICE_MS = 5;
+
+/** Returns whether a sync changed nothing that a housekeeping pass looks at: the pod runs on, and has the same cgroup. */
+function isUnimportant({ idle, isRestart, isTerminal }: SyncPodResult): boolean {
+  return !isTerminal && (idle === true || isRestart === true);
+}
 
 /**
  * The node agent: receives pods from their sources, gives each pod a worker, and performs the steps that the pod
@@ -92,7 +98,7 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     this.#loop = new SyncLoop(clock, logger, this.#runtimeState);
     this.#workers = dependencies.podWorkers(
       {
-        syncPod: (...args) => this.#requestingHousekeeping(syncer.syncPod(...args), ({ idle }) => idle === true),
+        syncPod: (...args) => this.#requestingHousekeeping(syncer.syncPod(...args), isUnimportant),
         syncTerminatingPod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingPod(...args)),
         syncTerminatingRuntimePod: (...args) => this.#requestingHousekeeping(syncer.syncTerminatingRuntimePod(...args)),
         syncTerminatedPod: async (pod, ...args) => {
@@ -153,7 +159,8 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     group.add((ending) => this.#terminateEarlyRemoved(ending));
     // Containers and probes are followed while a long list of pods is added (K5).
     const onPlegEvent = (event: PodLifecycleEvent): void => {
-      this.#housekeeper.requestPass();
+      // Of a pod that this kubelet wants and syncs, nothing is left over.
+      if (!this.#isSynced(event.podUid)) this.#housekeeper.requestPass();
       this.#events.changed(event);
       this.#syncer.containersChanged(event.podUid);
     };
@@ -325,11 +332,19 @@ export class Kubelet<C = unknown> implements Bootstrap<C>, KubeletView {
     return status === undefined ? pod : withStatus(pod, status);
   }
 
-  async #handleUpdate({ op, source, pods }: PodUpdate, signal: AbortSignal): Promise<void> {
+  /** Returns whether a source has the pod, and its worker neither terminates nor has terminated it. */
+  #isSynced(uid: string): boolean {
+    const { podManager } = this.#deps;
+    const mayRunOn = this.#workers.couldHaveRunningContainers(uid) && !this.#workers.isPodTerminationRequested(uid);
+    return mayRunOn && podManager.getPodByUid(uid) !== undefined;
+  }
+
+  async #handleUpdate(update: PodUpdate, signal: AbortSignal): Promise<void> {
+    const { op, source, pods } = update;
     const { clock, logger } = this.#deps;
     logger.debug({ op, source, pods: pods.map((pod) => pod.metadata.name) }, 'Sync loop update');
     // If the sync of an updated pod changes anything, that sync requests the pass, which lists all pods of the runtime.
-    if (op !== 'UPDATE') this.#housekeeper.requestPass();
+    if (concernsHousekeeping(update)) this.#housekeeper.requestPass();
     const { handler } = this.#sync;
     const isAddition = op === 'ADD' || op === 'SET';
     const handle = (portion: readonly Pod[]): void => {

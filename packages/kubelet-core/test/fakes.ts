@@ -1,6 +1,6 @@
 import { Channel } from '@node-agent/async';
 import type { PodWorkerSync, ProbeUpdate, UpdatePodOptions } from '@node-agent/contracts';
-import type { Pod, PodStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
+import type { Pod, PodStatus, RuntimeContainerStatus, RuntimePod, RuntimePodStatus } from '@node-agent/pod-spec';
 import type { EventRecorder } from '@node-agent/telemetry';
 import type { PodCachePort, PodCgroupsPort, PodWorkersPort, PodWorkerView } from '../src/ports.ts';
 
@@ -220,3 +220,21 @@ export class PlainCgroups implements PodCgroupsPort {
     this.calls.push(`qos ${active.map(({ metadata }) => metadata.uid).join(' ')}`);
   }
 }
+
+/** Status of a container of the pod `a`. */
+export const container = (state: RuntimeContainerStatus['state'], id = 'c1'): RuntimeContainerStatus => ({
+  id,
+  name: 'main',
+  state,
+  createdAtMs: 1,
+  startedAtMs: 2,
+  finishedAtMs: 0,
+  exitCode: 0,
+  image: 'busybox',
+  imageId: 'sha256:1',
+  hash: '',
+  restartCount: 0,
+  reason: '',
+  message: '',
+  sandboxId: 's1',
+});

@@ -8,6 +8,7 @@ import { explainNode } from '../src/explain/explain-node.ts';
 import { Kubelet } from '../src/kubelet.ts';
 import type { RuntimeReadiness } from '../src/ports.ts';
 import {
+  container,
   emptyStatus,
   makePod,
   makeRuntimePod,
@@ -350,23 +351,47 @@ describe('the sync loop', () => {
   });
 
   test.each([
-    ['UPDATE', 0],
-    ['RECONCILE', 1],
-    ['DELETE', 1],
-    ['REMOVE', 1],
-  ] as const)('K5: after the configuration update %s of a pod, housekeeping runs %i times', async (op, passes) => {
-    const { kubelet, clock, updates, workers, controller } = setUp();
+    ['UPDATE', 'Running', 0],
+    ['RECONCILE', 'Running', 0],
+    ['RECONCILE', 'Failed', 1],
+    ['DELETE', 'Running', 1],
+    ['REMOVE', 'Running', 1],
+  ] as const)(
+    'K5: after the configuration update %s of a pod that is %s, housekeeping runs %i times',
+    async (op, phase, passes) => {
+      const { kubelet, clock, updates, workers, controller } = setUp();
+      void kubelet.run(controller.signal);
+      updates.push(add('a'));
+      await clock.advance(4000);
+      const before = workers.syncKnownPodsCalls;
+      updates.push({ op, source: 'api', pods: [makePod('a', { status: { phase } })] });
+      await clock.advance(4000);
+      expect(workers.syncKnownPodsCalls - before).toBe(passes);
+      controller.abort();
+    },
+  );
+
+  test.each([
+    ['a pod that runs', 'uid-a', 0],
+    ['a pod that terminates', 'uid-b', 1],
+    ['a pod that has terminated', 'uid-c', 1],
+    ['a pod that no source has', 'uid-d', 1],
+  ])('K5, P6: after a change of a container of %s, housekeeping runs %3$i times', async (_what, podUid, passes) => {
+    const { kubelet, clock, updates, plegEvents, workers, controller } = setUp();
     void kubelet.run(controller.signal);
-    updates.push(add('a'));
+    for (const name of ['a', 'b', 'c']) updates.push(add(name));
     await clock.advance(4000);
+    workers.terminationRequested.add('uid-b');
+    workers.terminated.add('uid-c');
+    workers.couldHaveRunningContainers = (uid) => !workers.terminated.has(uid);
     const before = workers.syncKnownPodsCalls;
-    updates.push({ op, source: 'api', pods: [makePod('a')] });
+    plegEvents.push({ podUid, type: 'ContainerDied', containerId: 'c1' });
     await clock.advance(4000);
     expect(workers.syncKnownPodsCalls - before).toBe(passes);
     controller.abort();
   });
 
-  test('housekeeping runs after a pod sync that changed something or failed, not after an idle sync', async () => {
+  test('housekeeping runs after a pod sync that changed something or failed, not after an idle sync or a restart', async () => {
     let sync: () => Promise<{ results: { action: string; target: string }[] }> = async () => ({ results: [] });
     const { kubelet, clock, workers, state, controller } = setUp({
       runtime: { ...healthyRuntime, syncPod: () => sync() },
@@ -374,15 +399,19 @@ describe('the sync loop', () => {
     void kubelet.run(controller.signal);
     await clock.advance(2000);
     const pod = makePod('a');
-    const passes = async (): Promise<number> => {
+    const passes = async (last = emptyStatus(pod)): Promise<number> => {
       const before = workers.syncKnownPodsCalls;
-      await state.syncer?.syncPod('sync', pod, undefined, emptyStatus(pod), controller.signal).catch(() => {});
+      await state.syncer?.syncPod('sync', pod, undefined, last, controller.signal).catch(() => {});
       await clock.advance(2000);
       return workers.syncKnownPodsCalls - before;
     };
     expect(await passes()).toBe(0);
     sync = async () => ({ results: [{ action: 'StartContainer', target: 'main' }] });
     expect(await passes()).toBe(1);
+    const hasRun = { ...emptyStatus(pod), containers: [container('exited')] };
+    expect(await passes(hasRun)).toBe(0);
+    sync = async () => ({ results: [{ action: 'ResizePodInPlace', target: 'a' }] });
+    expect(await passes(hasRun)).toBe(1);
     sync = () => Promise.reject(new Error('broken'));
     expect(await passes()).toBe(1);
     controller.abort();

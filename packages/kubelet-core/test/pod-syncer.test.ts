@@ -11,6 +11,7 @@ import { withSandboxReady } from '../src/pods/sandbox-ready.ts';
 import type { GeneratePodStatus } from '../src/ports.ts';
 import { PodCgroups } from '../src/sync/pod-cgroups.ts';
 import {
+  container,
   emptyStatus,
   makePod,
   makeRuntimePod,
@@ -20,23 +21,6 @@ import {
   recordEvents,
   unreadCache,
 } from './fakes.ts';
-
-const container = (state: RuntimeContainerStatus['state'], id = 'c1'): RuntimeContainerStatus => ({
-  id,
-  name: 'main',
-  state,
-  createdAtMs: 1,
-  startedAtMs: 2,
-  finishedAtMs: 0,
-  exitCode: 0,
-  image: 'busybox',
-  imageId: 'sha256:1',
-  hash: '',
-  restartCount: 0,
-  reason: '',
-  message: '',
-  sandboxId: 's1',
-});
 
 /**
  * Generates phase Running while a container runs, otherwise Succeeded. A failure decided by the kubelet takes
@@ -162,6 +146,7 @@ describe('syncPod', () => {
     expect(await syncer.syncPod('create', pod, undefined, emptyStatus(pod), signal)).toEqual({
       isTerminal: false,
       idle: false,
+      isRestart: false,
     });
     expect(calls).toEqual(['dirs', 'mount', 'sync', 'hint uid-a']);
   });

@@ -1,5 +1,5 @@
 import type { Timer } from '@node-agent/async';
-import type { PodStatusFn, PodSyncer, PodUpdateType } from '@node-agent/contracts';
+import type { PodStatusFn, PodSyncer, PodUpdateType, SyncPodOutcome } from '@node-agent/contracts';
 import {
   isTerminalPhase,
   type Pod,
@@ -66,6 +66,16 @@ type Components = Pick<
   readonly syncAgain: (uid: string) => void;
 };
 
+/** Result of {@link KubeletPodSyncer.syncPod}. */
+export interface SyncPodResult extends SyncPodOutcome {
+  /** Whether the sync only stopped and started containers of a pod that already had containers. */
+  readonly isRestart?: boolean;
+}
+
+function isOfContainer(action: string): boolean {
+  return action === 'StartContainer' || action === 'KillContainer';
+}
+
 /**
  * Implements the four steps of pod workers. Each step is idempotent: it compares the pod's actual state with the
  * desired state and performs what is missing (`SyncPod` and the related methods in `pkg/kubelet/kubelet.go`).
@@ -100,7 +110,7 @@ export class KubeletPodSyncer implements PodSyncer {
     _mirrorPod: Pod | undefined,
     lastStatus: RuntimePodStatus,
     signal: AbortSignal,
-  ): Promise<{ readonly isTerminal: boolean; readonly idle?: boolean; readonly error?: unknown }> {
+  ): Promise<SyncPodResult> {
     const { clock, status, recorder, runtime, runtimeState, pleg, podCgroups, allocation } = this.#deps;
     const pod = allocation.allocated(this.#withApiStatus(wanted));
     allocation.observe(pod, lastStatus);
@@ -153,7 +163,9 @@ export class KubeletPodSyncer implements PodSyncer {
       throw result.error;
     }
     if (resizes.length > 0) this.#deps.syncAgain(pod.metadata.uid);
-    return { isTerminal: false, idle: result.results.length === 0 && !result.isOutdated };
+    const idle = result.results.length === 0 && !result.isOutdated;
+    const isRestart = lastStatus.containers.length > 0 && result.results.every(({ action }) => isOfContainer(action));
+    return { isTerminal: false, idle, isRestart };
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { PodWorkerSync } from '@node-agent/contracts';
+import type { PodUpdate, PodWorkerSync } from '@node-agent/contracts';
 import { isTerminalPhase, type Pod, type RuntimePod } from '@node-agent/pod-spec';
 
 /** Input of one housekeeping pass. */
@@ -42,6 +42,18 @@ export function planHousekeeping(view: HousekeepingView): HousekeepingPlan {
   const restarted = new Set(restart.map((pod) => pod.metadata.uid));
   const killOrphans = view.runningPods.filter(({ uid }) => !view.workers.has(uid) && !restarted.has(uid));
   return { restart, finish, killOrphans };
+}
+
+/**
+ * Returns whether a housekeeping pass may have to react to a configuration update. It need not react to a new version
+ * of a pod that runs on: most of these are the statuses that this kubelet has just written.
+ */
+export function concernsHousekeeping({ op, pods }: Pick<PodUpdate, 'op' | 'pods'>): boolean {
+  if (op === 'UPDATE') return false;
+  if (op !== 'RECONCILE') return true;
+  return pods.some(
+    ({ metadata, status }) => metadata.deletionTimestamp !== undefined || isTerminalPhase(status?.phase),
+  );
 }
 
 /** UIDs whose state survives a housekeeping pass. */
