@@ -4,13 +4,6 @@ import { type HeaderField, STATIC_TABLE, sizeOf } from './static-table.ts';
 /** Size of the dynamic table that a peer may use, in bytes: HTTP/2's default, which this package never changes. */
 const MAX_TABLE_BYTES = 4096;
 
-/**
- * Limits of a decoded header block, as in Node.js: 128 fields, and 64 KiB, where each field counts 32 bytes more than
- * its name and value.
- */
-const MAX_HEADER_FIELDS = 128;
-export const MAX_HEADER_BYTES = 65_535;
-
 /** Integers at or above this limit are rejected. No valid length or index is that large. */
 const MAX_INTEGER = 2 ** 28;
 
@@ -31,50 +24,30 @@ export class HpackDecoder {
   #bytes: Uint8Array = new Uint8Array(0);
   #at = 0;
   #end = 0;
-  /**
-   * Fields of the current block that are within the limits. The number and size of the fields also include the fields
-   * above the limits.
-   */
   #fields: HeaderField[] = [];
-  #fieldCount = 0;
-  #fieldBytes = 0;
 
   /**
-   * Returns the fields of a block, or `undefined` if they exceed 128 fields or 65,535 bytes. A block above the limits
-   * still changes the dynamic table, so that later blocks can be decoded. Fields above the limits are not stored,
-   * because a reference of 1 byte may stand for a field of up to 4 KiB.
-   * @throws HpackError
+   * Returns the fields of a block. A field of the dynamic table, for which a reference of 1 byte may stand, is not
+   * copied. @throws HpackError
    */
-  decode(block: Uint8Array): HeaderField[] | undefined {
+  decode(block: Uint8Array): HeaderField[] {
     this.#bytes = block;
     this.#at = 0;
     this.#end = block.length;
     this.#fields = [];
-    this.#fieldCount = 0;
-    this.#fieldBytes = 0;
     while (this.#at < this.#end) {
       const first = block[this.#at] ?? 0;
-      if (first >= 0x80) this.#collect(this.#entry(this.#integer(0x7f)));
+      if (first >= 0x80) this.#fields.push(this.#entry(this.#integer(0x7f)));
       else if (first >= 0x40) {
         const field = this.#literal(0x3f);
         this.#add(field);
-        this.#collect(field);
+        this.#fields.push(field);
       } else if (first >= 0x20) {
-        if (this.#fieldCount > 0) throw new HpackError('a table size update follows a header field');
+        if (this.#fields.length > 0) throw new HpackError('a table size update follows a header field');
         this.#resize(this.#integer(0x1f));
-      } else this.#collect(this.#literal(0x0f));
+      } else this.#fields.push(this.#literal(0x0f));
     }
-    return this.#isTooLarge() ? undefined : this.#fields;
-  }
-
-  #collect(field: HeaderField): void {
-    this.#fieldCount++;
-    this.#fieldBytes += sizeOf(field);
-    if (!this.#isTooLarge()) this.#fields.push(field);
-  }
-
-  #isTooLarge(): boolean {
-    return this.#fieldCount > MAX_HEADER_FIELDS || this.#fieldBytes > MAX_HEADER_BYTES;
+    return this.#fields;
   }
 
   #literal(mask: number): HeaderField {

@@ -1,9 +1,10 @@
 import { ReceiveWindow } from './flow.ts';
 import * as h2 from './frame.ts';
 import { FrameReader } from './frame-reader.ts';
-import { HpackDecoder, HpackError, MAX_HEADER_BYTES } from './hpack-decoder.ts';
+import { HpackDecoder, HpackError } from './hpack-decoder.ts';
 import { applySettings } from './peer-settings.ts';
 import { RequestSender } from './request-sender.ts';
+import { MAX_HEADER_BYTES } from './response-headers.ts';
 import { type CallStatus, statusOfReset } from './status.ts';
 import type { UnaryStream } from './unary-stream.ts';
 

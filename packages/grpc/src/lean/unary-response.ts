@@ -59,13 +59,12 @@ export class UnaryResponse<Res> {
   /**
    * Processes a header block. Returns the error code with which the stream must be reset, if the headers are malformed
    * or too large.
-   * @param fields `undefined` if the block exceeds the limits of `HpackDecoder.decode`
    */
-  headers(fields: readonly HeaderField[] | undefined, isEnd: boolean): number | undefined {
-    if (fields === undefined) return this.#refuse(ENHANCE_YOUR_CALM);
+  headers(fields: readonly HeaderField[], isEnd: boolean): number | undefined {
     const isTrailers = this.#httpStatus !== undefined;
     const read = responseHeaders(fields, isTrailers);
-    if (read === undefined || (isTrailers && !isEnd)) return this.#refuse(PROTOCOL_ERROR);
+    if (read === 'too large') return this.#refuse(ENHANCE_YOUR_CALM);
+    if (read === 'malformed' || (isTrailers && !isEnd)) return this.#refuse(PROTOCOL_ERROR);
     const { httpStatus, contentLength } = read;
     if (httpStatus !== undefined && httpStatus < 200) {
       if (isEnd || contentLength !== undefined) return this.#refuse(PROTOCOL_ERROR);

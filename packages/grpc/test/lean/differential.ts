@@ -19,7 +19,7 @@ export interface Difference {
   readonly bytes: string;
 }
 
-/** Number of cases that could not be compared exactly, by reason. */
+/** Numbers of mutations, and of cases that could not be compared exactly, by reason. */
 export interface Counts {
   /**
    * Cases in which grpc-js has several outcomes, depending on the pieces in which the bytes arrive, and `lean` has one
@@ -31,6 +31,10 @@ export interface Counts {
   leftOut: number;
   /** Calls that had an outcome with `lean`, but waited until the deadline with grpc-js. */
   grpcJsHung: number;
+  /** Changes of frames and bytes in the compared cases. */
+  mutations: number;
+  /** Places in the compared cases at which the bytes were cut into pieces. */
+  cuts: number;
 }
 
 const MAX_MESSAGE_BYTES = 64 * 1024;
@@ -56,7 +60,7 @@ export class Differential {
   #calls = 0;
   #isUsed = false;
   #noRequestMs = NO_REQUEST_MS;
-  readonly counts: Counts = { timeDependent: 0, early: 0, leftOut: 0, grpcJsHung: 0 };
+  readonly counts: Counts = { timeDependent: 0, early: 0, leftOut: 0, grpcJsHung: 0, mutations: 0, cuts: 0 };
   /** Number of calls with each outcome. */
   readonly outcomes: Map<string, number> = new Map();
 
@@ -104,6 +108,8 @@ export class Differential {
       this.counts.early++;
       return undefined;
     }
+    this.counts.mutations += script.description.split(' ').filter((note) => note !== '').length;
+    this.counts.cuts += Math.max(script.pieces.length - 1, 0);
     const normal = normalizer(script, reason !== '');
     const first = await this.outcome('grpc-js', script, calls);
     const grpcJs = new Set([normal(first.outcome)]);

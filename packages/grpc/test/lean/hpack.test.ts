@@ -151,43 +151,18 @@ describe('header blocks', () => {
   });
 });
 
-describe('a header block above the limits', () => {
-  const indexedLiteral = (name: string, value: string): Buffer =>
-    Buffer.concat([Buffer.of(0x40), literal(name, value).subarray(1)]);
-
-  test.each([
-    ['128 fields', 128, 128],
-    ['129 fields', 129, undefined],
-  ])('a header block with %s decodes to $2 fields, because the limit is 128 fields', (_, fields, returned) => {
-    expect(new HpackDecoder().decode(Buffer.alloc(fields, 0x88))?.length).toBe(returned);
-  });
-
-  test.each([
-    ['65,535 bytes', 65_535, 1],
-    ['65,536 bytes', 65_536, undefined],
-  ])(
-    'a header block with %s decodes to $2 fields, because the limit is 65,535 bytes including 32 bytes per field',
-    (_, bytes, returned) => {
-      const block = literal('a', 'x'.repeat(bytes - 1 - 32));
-      expect(new HpackDecoder().decode(block)?.length).toBe(returned);
-    },
-  );
-
-  test('a header block above the limit by 1-byte references to a large field of the dynamic table is not returned', () => {
-    const bomb = Buffer.concat([indexedLiteral('a', 'x'.repeat(3950)), Buffer.alloc(16, 0xbe)]);
-    expect(new HpackDecoder().decode(bomb)).toBeUndefined();
-  });
-
-  test('a header block above the limits is read to its end, so that the dynamic table is right for the next block', () => {
-    const decoder = new HpackDecoder();
-    expect(decoder.decode(Buffer.concat([Buffer.alloc(200, 0x88), indexedLiteral('late', 'field')]))).toBeUndefined();
-    expect(decoder.decode(Buffer.of(0xbe))).toEqual([['late', 'field']]);
+describe('a long header block', () => {
+  test('a header block that refers 1,000 times to a large field has the field, not copies of it', () => {
+    const indexedLiteral = Buffer.concat([Buffer.of(0x40), literal('a', 'x'.repeat(3950)).subarray(1)]);
+    const fields = new HpackDecoder().decode(Buffer.concat([indexedLiteral, Buffer.alloc(1000, 0xbe)]));
+    expect(fields).toHaveLength(1001);
+    expect(new Set(fields).size).toBe(1);
   });
 
   test.each([
     ['an index after the table', Buffer.of(0xbe), 'there is no header field at index 62'],
     ['a table size update', Buffer.of(0x20), 'a table size update follows a header field'],
-  ])('a header block above the limits is rejected if its remainder contains %s', (_, tail, message) => {
+  ])('a long header block is rejected if it ends with %s', (_, tail, message) => {
     expect(() => new HpackDecoder().decode(Buffer.concat([Buffer.alloc(200, 0x88), tail]))).toThrow(message);
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { responseHeaders } from '../../src/lean/response-headers.ts';
+import type { HeaderField } from '../../src/lean/static-table.ts';
 import { grpcTimeout, percentDecode, statusOfHttp, statusOfReset, statusOfTrailers } from '../../src/lean/status.ts';
 
 test.each([
@@ -80,7 +81,24 @@ describe('response headers', () => {
     ['two lengths', [status, ['content-length', '1'], ['content-length', '1']]],
     ['a length that is no number', [status, ['content-length', '-1']]],
   ] as const)('gRPC responses with %s are malformed', (_, fields) => {
-    expect(responseHeaders(fields, false)).toBeUndefined();
+    expect(responseHeaders(fields, false)).toBe('malformed');
+  });
+
+  const many = (count: number): HeaderField[] => Array.from({ length: count }, (_, index) => [`x-${index}`, '']);
+  const ofBytes = (bytes: number): HeaderField[] => [['a', 'x'.repeat(bytes - 1 - 32)]];
+
+  test.each([
+    ['128 fields', many(128), 128],
+    ['129 fields', many(129), 'too large'],
+    ['65,535 bytes, including 32 bytes a field', ofBytes(65_535), 1],
+    ['65,536 bytes, including 32 bytes a field', ofBytes(65_536), 'too large'],
+    ['200 fields that are left out', Array.from({ length: 200 }, () => ['', ''] as const), 0],
+    ['200 fields that are left out, and then a malformed one', [...many(200).fill(['', '']), status], 'malformed'],
+    ['too many fields, and then a malformed one', [...many(129), status], 'too large'],
+    ['a malformed field, and then too many', [status, ...many(129)], 'malformed'],
+  ] as const)('trailers with %s are %3$j: the first problem counts', (_, fields, expected) => {
+    const read = responseHeaders(fields, true);
+    expect(typeof read === 'string' ? read : read.fields.length).toBe(expected);
   });
 
   test('response headers are returned without fields that contain characters that HTTP does not allow', () => {
@@ -94,6 +112,6 @@ describe('response headers', () => {
 
   test('response headers that precede trailers need no gRPC status, and are malformed if they have one', () => {
     expect(responseHeaders([['grpc-status', '0']], true)).toMatchObject({ httpStatus: undefined });
-    expect(responseHeaders([status], true)).toBeUndefined();
+    expect(responseHeaders([status], true)).toBe('malformed');
   });
 });
