@@ -32,20 +32,30 @@ export class ObjectStore<T extends KubeObject> {
   }
 
   /**
-   * Replaces the whole content by `objects`, in time slices. Feeds only receive objects that changed.
-   * @throws the signal's reason; the content is then partly replaced
+   * Replaces the whole content by `objects`, in time slices. Feeds only receive objects that changed. After the first
+   * list, they receive all changes of a list at once, because a consumer may have to sort them.
+   * @throws the signal's reason; the content is then unchanged, or incomplete if no list was complete before
    */
-  async replace(objects: ReadonlyMap<string, T>, slice: TimeSlice, signal?: AbortSignal): Promise<void> {
-    for (const [key, object] of [...this.#objects]) {
-      if (objects.has(key)) continue;
-      this.#objects.delete(key);
-      this.#tell({ type: 'deleted', key, object });
+  async replace(
+    objects: ReadonlyMap<string, T>,
+    slice: Pick<TimeSlice, 'isDue' | 'pause'>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const gone: T[] = [];
+    for (const [key, object] of this.#objects) {
+      if (!objects.has(key)) gone.push(object);
       if (slice.isDue()) await slice.pause(signal);
     }
-    for (const object of objects.values()) {
-      this.set(object);
+    const changed: T[] = [];
+    for (const [key, object] of objects) {
+      const previous = this.#objects.get(key);
+      if (previous !== undefined && isSameVersion(previous, object)) continue;
+      if (this.#synced) changed.push(object);
+      else this.set(object);
       if (slice.isDue()) await slice.pause(signal);
     }
+    for (const object of gone) this.delete(object);
+    for (const object of changed) this.set(object);
     this.markSynced();
   }
 

@@ -14,6 +14,8 @@ export class WatchSession<T> implements AsyncDisposable {
   #events: AsyncIterator<WatchEvent<T>> | undefined;
   #count = 0;
   #lastAtMs: number;
+  /** Whether the session waits for the server, not for the caller. */
+  #isWaiting = false;
   #timer: Timer | undefined;
   #armedForMs = 0;
   #hung: KubeError | undefined;
@@ -71,6 +73,7 @@ export class WatchSession<T> implements AsyncDisposable {
 
   async #guard<R>(step: () => Promise<R>): Promise<R> {
     this.#lastAtMs = this.#clock.monotonic();
+    this.#isWaiting = true;
     const limitMs = this.#limitMs();
     if (limitMs !== this.#armedForMs) this.#arm(limitMs, limitMs);
     try {
@@ -78,6 +81,7 @@ export class WatchSession<T> implements AsyncDisposable {
     } catch (error) {
       throw this.#hung ?? error;
     } finally {
+      this.#isWaiting = false;
       this.#lastAtMs = this.#clock.monotonic();
     }
   }
@@ -87,7 +91,7 @@ export class WatchSession<T> implements AsyncDisposable {
     this.#timer?.cancel();
     this.#armedForMs = limitMs;
     this.#timer = this.#clock.setTimer(delayMs, () => {
-      const leftMs = this.#lastAtMs + limitMs - this.#clock.monotonic();
+      const leftMs = this.#isWaiting ? this.#lastAtMs + limitMs - this.#clock.monotonic() : limitMs;
       if (leftMs > 0) {
         this.#arm(limitMs, leftMs);
         return;

@@ -571,3 +571,46 @@ test('transform gets the stored version of the object as its second argument, fo
   await clock.settle();
   expect(seen).toEqual(['a: none -> 4', 'b: none -> 5', 'a: 4 -> 6', 'b: none -> 8', 'a: 6 -> 6', 'b: 8 -> 9']);
 });
+
+test('the time in which a long list is stored does not count as silence of the watch', async () => {
+  const clock = new FakeClock();
+  const transport = new ScriptedTransport();
+  let isStoring = false;
+  let spentMs = 0;
+  // Storing uses up each time slice, and each turn for which it waits takes 3 s, because the machine is overloaded.
+  const busy = {
+    now: () => clock.now(),
+    monotonic: () => {
+      if (isStoring) spentMs += 20;
+      return clock.monotonic() + spentMs;
+    },
+    setTimer: (delayMs: number, callback: () => void) =>
+      clock.setTimer(delayMs === 0 && isStoring ? 3000 : delayMs, callback),
+  };
+  const { logger, lines } = captureLogger();
+  const reflector = new Reflector<Pod>(
+    { logger, client: new RestClient({ transport, clock }), clock: busy },
+    { resource: resources.pods },
+  );
+  const abort = new AbortController();
+  const stream = new Stream();
+  transport.script({ stream });
+  const done = reflector.start(abort.signal);
+  for (let index = 0; index < 60; index++)
+    stream.event('ADDED', {
+      metadata: { name: `m-${index}`, namespace: 'ns', uid: `m-${index}`, resourceVersion: `${index + 1}` },
+      spec: { containers: [] },
+    });
+  await clock.settle();
+  isStoring = true;
+  stream.initialEventsEnd('100');
+  await clock.settle();
+  for (let turn = 0; turn < 100 && !reflector.hasSynced; turn++) await clock.advance(1000);
+  isStoring = false;
+  await clock.advance(1000);
+  expect(reflector.hasSynced).toBe(true);
+  expect(lines.map((line) => JSON.stringify(line))).toEqual([expect.stringContaining('Listed the collection')]);
+  abort.abort();
+  await clock.settle();
+  await done;
+});

@@ -35,6 +35,21 @@ test('an object that is gone from a long list is deleted, and an unchanged one i
   expect([(await feed.take())?.type, (await feed.take())?.type]).toEqual(['deleted', 'deleted']);
 });
 
+test('N1: the changes of a later list reach the feeds together, so that a consumer can sort them', async () => {
+  const clock = new FakeClock();
+  const store = new ObjectStore();
+  await store.replace(objectsOf(20), new TimeSlice({ clock }));
+  using feed = store.feed();
+  for (let told = 0; told < 21; told++) await feed.take();
+  const sizes: number[] = [];
+  const replaced = store.replace(objectsOf(100, '2'), {
+    isDue: () => true,
+    pause: async () => void sizes.push(feed.size),
+  });
+  await replaced;
+  expect([new Set(sizes), feed.size]).toEqual([new Set([0]), 100]);
+});
+
 test('a list whose storing is aborted does not count as complete', async () => {
   const clock = new FakeClock();
   const store = new ObjectStore();

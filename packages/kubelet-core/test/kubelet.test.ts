@@ -542,6 +542,51 @@ describe('the sync loop', () => {
     controller.abort();
   });
 
+  test('K5: while the runtime is down, probe results show that the sync loop works', async () => {
+    const probes = new PlainProbes();
+    const { kubelet, clock, state, controller } = setUp({ probes });
+    void kubelet.run(controller.signal);
+    await clock.advance(2000);
+    state.readiness = new Error('down');
+    for (let turn = 0; turn < 80; turn++) {
+      await clock.advance(10_000);
+      const result = turn % 2 === 1 ? 'success' : 'failure';
+      probes.updates.push({ podUid: 'u', containerId: 'c', kind: 'readiness', result });
+    }
+    await clock.settle();
+    expect(kubelet.health().syncloop).toBeUndefined();
+    controller.abort();
+  });
+
+  test('K5: the sync loop is unhealthy if a configuration update hangs, although probe results arrive', async () => {
+    const probes = new PlainProbes();
+    const podManager = new PlainPodManager();
+    const clock = new FakeClock();
+    let spentMs = 0;
+    const stuck = {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic() + spentMs,
+      // The next turn of the event loop never comes for the rest of the list.
+      setTimer: (delayMs: number, callback: () => void) =>
+        clock.setTimer(delayMs === 0 && spentMs > 0 ? 1e9 : delayMs, callback),
+    };
+    podManager.addPod = (pod) => {
+      podManager.updatePod(pod);
+      spentMs += 10;
+    };
+    const { kubelet, updates, controller } = setUp({ clock: stuck, probes, podManager });
+    void kubelet.run(controller.signal);
+    await clock.advance(2000);
+    updates.push({ op: 'ADD', source: 'api', pods: Array.from({ length: 20 }, (_, index) => makePod(`${index}`)) });
+    for (let turn = 0; turn < 40; turn++) {
+      await clock.advance(10_000);
+      probes.updates.push({ podUid: 'u', containerId: 'c', kind: 'readiness', result: 'success' });
+    }
+    await clock.settle();
+    expect(kubelet.health().syncloop).toMatch(/^sync Loop took longer than expected/);
+    controller.abort();
+  });
+
   test('K5: the sync loop is unhealthy from a minute of failures of one handler until that handler succeeds', async () => {
     const podManager = new PlainPodManager();
     const { kubelet, clock, controller } = setUp({ podManager });

@@ -797,3 +797,19 @@ test('K4: housekeeping stops the probes of pods that can have no running contain
   await handler.handlePodCleanups([], new AbortController().signal);
   expect(probes.calls).toEqual(['keep uid-a uid-b']);
 });
+
+test('N1: a finished pod whose worker is forgotten and that is killed again is among the active pods, as isActive says', async () => {
+  const { handler, workers, status } = setUp();
+  const pod = makePod('a', { status: { phase: 'Running' } });
+  handler.handlePodAdditions([pod], signal);
+  workers.terminated.add('uid-a');
+  status.setPodStatus(pod, { phase: 'Failed' });
+  handler.handlePodReconcile([{ ...pod, status: { phase: 'Failed' } }]);
+  expect(handler.activePods()).toEqual([]);
+  // Its UID was to be reused, so that housekeeping forgets the worker; the pod is not restarted, because it has failed.
+  workers.terminated.clear();
+  workers.known.clear();
+  await handler.handlePodCleanups([], signal);
+  workers.terminationRequested.add('uid-a');
+  expect(handler.activePods()).toHaveLength(1);
+});

@@ -210,8 +210,9 @@ export class PodConfig {
       if (!held.has(pod)) comparison.add(pod);
       if (slice.isDue()) await slice.pause();
     }
-    // A newer list or the next changes may have arrived during the comparison.
-    if (state.latest === pods) state.latest = byName;
+    // A newer list or the next changes may have arrived during the comparison. Pods of the same name are kept, because
+    // another source may hold the first of them.
+    if (state.latest === pods && state.pending === undefined && byName.size === pods.length) state.latest = byName;
     const diff = comparison.end();
     state.pods = new Map(diff.pods);
     state.names = names;

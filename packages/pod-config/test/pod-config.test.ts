@@ -89,6 +89,27 @@ describe('PodConfig', () => {
     config.close();
   });
 
+  it('F2: a pod stays that has the name of a pod which another source holds, when the list is compared again', async () => {
+    const clock = new FakeClock();
+    const config = new PodConfig({ clock, logger: silentLogger });
+    const seen: string[] = [];
+    void (async () => {
+      for await (const { op, source, pods } of config.updates)
+        seen.push(`${source} ${op} ${pods.map(({ metadata }) => metadata.uid)}`);
+    })();
+    const http = config.addSource('http');
+    const file = config.addSource('file');
+    http([podOf({ uid: '1', name: 'a' }), podOf({ uid: '3', name: 'c' })]);
+    await clock.settle();
+    file([podOf({ uid: '1', name: 'x' }), podOf({ uid: '2', name: 'x' }), podOf({ uid: '3', name: 'c' })]);
+    await clock.settle();
+    expect(seen).toEqual(['http ADD 1,3', 'file ADD 2']);
+    http([podOf({ uid: '1', name: 'a' })]);
+    await clock.settle();
+    expect(seen.slice(2)).toEqual(['http REMOVE 3', 'file ADD 3']);
+    config.close();
+  });
+
   it('annotates each pod with its source', async () => {
     const { config, consume, seen, clock } = setUp();
     config.addSource('http')([podOf()]);

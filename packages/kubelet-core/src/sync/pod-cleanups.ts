@@ -62,11 +62,15 @@ export class PodCleanups {
    * @param listed the runtime's pods; the list may be older than the latest actions of the pod workers
    */
   async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
-    const { podManager, workers, uids, active, early, updates, status, probes } = this.#deps;
+    const { podManager, workers, uids, active, allocation, early, updates, status, probes } = this.#deps;
     // The desired pods do not change during a pass. With thousands of pods, the pass takes several turns of the event
     // loop (K5).
     const slice = new TimeSlice(this.#deps, { sliceMs: SLICE_MS });
     const pods = podManager.getPods();
+    for (const { metadata, status: last } of pods) {
+      if (!isTerminalPhase(last?.phase) || allocation.hasAllocation(metadata.uid)) active.add(metadata.uid);
+    }
+    await slice.pause(signal);
     const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     // Only this method forgets finished workers, so every pod that was desired since the list was read still has a
     // worker. A listed pod without a worker is therefore an orphan (P6), and pods stopped since the list was read are
@@ -95,8 +99,6 @@ export class PodCleanups {
     this.#forgetAbsent(keep.present);
     await slice.pause(signal);
 
-    // A finished pod becomes active only when it is added or restarted, which adds it there.
-    for (const { metadata, status: last } of pods) if (!isTerminalPhase(last?.phase)) active.add(metadata.uid);
     // A pod is known if it was present at the last housekeeping pass or has been added since.
     const isKnown = (uid: string): boolean => uids.isTracked(uid) || podManager.getPodByUid(uid) !== undefined;
     cleanUpOrphans(this.#deps, isKnown, signal);

@@ -36,6 +36,7 @@ export class SyncLoop {
   readonly #runtimeState: RuntimeState;
   #tail: Promise<unknown> = Promise.resolve();
   #lastEntryMs: number | undefined;
+  #isHandling = false;
   readonly #failures = new Map<string, HandlerFailures>();
   /** Whether a log entry about the unhealthy runtime was written since the runtime was last healthy. */
   #skipping = false;
@@ -72,7 +73,11 @@ export class SyncLoop {
       if (next === undefined || next.done) return;
       const { value } = next;
       if (!between) await this.#enter(name, () => handle(value), signal, always);
-      else if (always || (await this.runtimeHealthy(signal))) await this.#call(name, () => handle(value), signal);
+      else if (always || (await this.runtimeHealthy(signal))) {
+        // Items in between must not hide a handler that hangs.
+        if (!this.#isHandling) this.#lastEntryMs = this.#clock.monotonic();
+        await this.#call(name, () => handle(value), signal);
+      }
     }
   }
 
@@ -146,7 +151,9 @@ export class SyncLoop {
 
   async #handle(name: string, handle: () => Promise<void> | void, signal: AbortSignal): Promise<void> {
     this.#lastEntryMs = this.#clock.monotonic();
+    this.#isHandling = true;
     await this.#call(name, handle, signal);
+    this.#isHandling = false;
     this.#lastEntryMs = this.#clock.monotonic();
   }
 
