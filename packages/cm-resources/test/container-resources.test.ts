@@ -443,6 +443,40 @@ describe('updates of running containers', () => {
     await running;
   });
 
+  test('N12: a container whose update to more CPUs failed gets the earlier ones again, because the runtime may have changed them', async () => {
+    const updates: string[] = [];
+    let fails = false;
+    const node = new TestNode(
+      {},
+      {
+        containers: {
+          running: ({ metadata }) => (metadata.uid === 's' ? [{ name: 'main', id: 'id-s' }] : []),
+          updateContainerCpuset: async (id, cpus) => {
+            updates.push(`${id} ${cpus}`);
+            if (fails) throw new Error('the response is lost');
+          },
+        },
+      },
+    );
+    const stop = new AbortController();
+    await node.admit(podOf('s', [containerOf('main', '500m')]));
+    await node.admit(pod('a', '2'));
+    const running = node.resources.start(stop.signal);
+    await settle();
+    expect(updates).toEqual(['id-s 0,2-4,6-7']);
+    fails = true;
+    node.remove('a');
+    await node.clock.advance(10_000);
+    await settle();
+    expect(updates.slice(1)).toEqual(['id-s 0-7']);
+    fails = false;
+    await node.admit(pod('b', '2'));
+    await settle();
+    expect(updates.slice(2)).toEqual(['id-s 0,2-4,6-7']);
+    stop.abort();
+    await running;
+  });
+
   test('a failed cpuset update is retried and does not delay the updates of other containers', async () => {
     let calls = 0;
     const updates: string[] = [];

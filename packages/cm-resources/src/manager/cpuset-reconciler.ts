@@ -90,6 +90,8 @@ export class CpusetReconciler {
       await this.#calls.run(async () => await containers?.updateContainerCpuset(containerId, cpus, signal), signal);
       this.#applied.set(containerId, cpus);
     } catch (err) {
+      // The runtime may have set the CPUs although the call failed, so the next pass sets them again in any case.
+      this.#applied.delete(containerId);
       if (!signal.aborted) logger.error({ err, containerId, cpuSet: cpus }, 'Failed to update container');
     } finally {
       this.#updating.delete(containerId);
