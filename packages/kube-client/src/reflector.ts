@@ -248,8 +248,11 @@ export class Reflector<T extends KubeObject> {
     const paged = rules.isPaged(this.#state, query.resourceVersion);
     const list = await listAll((options) => client.list(resource, options, signal), query, paged);
     const objects = new Map<string, T>();
-    for (const item of list.items) this.#put(objects, item);
     const slice = new TimeSlice(this.#components);
+    for (const item of list.items) {
+      this.#put(objects, item);
+      if (slice.isDue()) await slice.pause(signal);
+    }
     await this.#store.replace(objects, slice, signal);
     this.#listed(objects.size, list.resourceVersion, query.resourceVersion === '0' && list.paginated);
   }
