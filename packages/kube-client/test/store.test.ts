@@ -11,7 +11,7 @@ const objectsOf = (count: number, version = '1') =>
     }),
   );
 
-test('K5: a long list is stored in time slices, and is complete before the feeds are told that it is', async () => {
+test('K5: a long list is stored in time slices, and feeds receive `synced` after its last object', async () => {
   const clock = new FakeClock();
   const store = new ObjectStore();
   using feed = store.feed();

@@ -438,7 +438,7 @@ export class PodWorkers implements AsyncDisposable {
   }
 }
 
-/** State of the workers of finished pods, of which a node may have thousands. */
+/** State of each worker whose pod has finished and is still desired. One object for all, because there may be thousands. */
 const FINISHED: PodWorkerSync = { state: 'terminated', orphan: false, hasConfig: true, static: false };
 
 function workerSync({ phase, active, pending, static: isStatic }: Worker['state'], isDesired: boolean): PodWorkerSync {
