@@ -1,4 +1,4 @@
-import type { Pod } from '@node-agent/pod-spec';
+import { isTerminalPhase, type Pod } from '@node-agent/pod-spec';
 import type { AllocationPort } from '../admit/allocation.ts';
 import type { PodManagerPort, PodWorkersPort, StatusPort } from '../ports.ts';
 import { isActive, type PodHolding, staysInactive } from './active-pod.ts';
@@ -28,6 +28,14 @@ export class ActivePods {
   /** Notes that the pod may be active from now on. */
   add(uid: string): void {
     this.#candidates.add(uid);
+  }
+
+  /**
+   * Notes that a pod of a source may be active, unless it has finished and has no allocation: such a pod holds nothing,
+   * and a node may have thousands of them.
+   */
+  consider({ metadata: { uid }, status }: Pod): void {
+    if (!isTerminalPhase(status?.phase) || this.#components.allocation.hasAllocation(uid)) this.add(uid);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { TimeSlice } from '@node-agent/async';
-import { isStaticPod, isTerminalPhase, mayRun, type Pod, podSource, type RuntimePod } from '@node-agent/pod-spec';
+import { isStaticPod, mayRun, type Pod, podSource, type RuntimePod } from '@node-agent/pod-spec';
 import type { Admissions } from '../admit/admissions.ts';
 import type { AllocationPort } from '../admit/allocation.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -62,14 +62,12 @@ export class PodCleanups {
    * @param listed the runtime's pods; the list may be older than the latest actions of the pod workers
    */
   async handlePodCleanups(listed: readonly RuntimePod[], signal: AbortSignal): Promise<void> {
-    const { podManager, workers, uids, active, allocation, early, updates, status, probes } = this.#deps;
+    const { podManager, workers, uids, active, early, updates, status, probes } = this.#deps;
     // The desired pods do not change during a pass. With thousands of pods, the pass takes several turns of the event
     // loop (K5).
     const slice = new TimeSlice(this.#deps, { sliceMs: SLICE_MS });
     const pods = podManager.getPods();
-    for (const { metadata, status: last } of pods) {
-      if (!isTerminalPhase(last?.phase) || allocation.hasAllocation(metadata.uid)) active.add(metadata.uid);
-    }
+    for (const pod of pods) active.consider(pod);
     await slice.pause(signal);
     const { mirrorPods, orphanedMirrorPodFullNames } = podManager.getPodsAndMirrorPods();
     // Only this method forgets finished workers, so every pod that was desired since the list was read still has a

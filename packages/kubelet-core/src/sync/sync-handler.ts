@@ -23,7 +23,7 @@ interface Components
   readonly workers: Pick<PodWorkersPort, 'updatePod' | 'explain' | 'isPodTerminationRequested'>;
   readonly admissions: Pick<Admissions, 'admit' | 'isUndecided' | 'withdraw'>;
   readonly uids: UidLifetimes;
-  readonly active: Pick<ActivePods, 'add'>;
+  readonly active: Pick<ActivePods, 'consider'>;
   readonly early: Pick<EarlyTerminations, 'podRemoved' | 'terminateReplaced'>;
   readonly updates: WorkerUpdates;
 }
@@ -177,11 +177,9 @@ export class SyncHandler {
 
   /** Stores a pod's newest version. @returns the pod and its mirror pod; for a mirror pod, its static pod */
   #store(how: 'addPod' | 'updatePod', pod: Pod): ReturnType<Dependencies['podManager']['getPodAndMirrorPod']> {
-    const { podManager, startup, active, allocation } = this.#deps;
+    const { podManager, startup, active } = this.#deps;
     podManager[how](pod);
-    // A finished pod without an allocation holds nothing. A node may have thousands of them.
-    const { uid } = pod.metadata;
-    if (!isTerminalPhase(pod.status?.phase) || allocation.hasAllocation(uid)) active.add(uid);
+    active.consider(pod);
     startup?.observed(pod);
     return podManager.getPodAndMirrorPod(pod);
   }
