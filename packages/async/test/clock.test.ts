@@ -130,6 +130,21 @@ describe('FakeClock', () => {
     expect(clock.monotonic()).toBeGreaterThan(before);
   });
 
+  it('time that a test spends fires no timer, and is not taken back by the advance in which it is spent', async () => {
+    const clock = new FakeClock();
+    const fired: number[] = [];
+    const working = (): void => {
+      fired.push(clock.monotonic());
+      clock.spend(50);
+    };
+    clock.setTimer(10, working);
+    clock.setTimer(20, working);
+    clock.spend(15);
+    expect([clock.monotonic(), clock.firedTimers, fired]).toEqual([15, 0, []]);
+    await clock.advance(10);
+    expect([clock.monotonic(), clock.firedTimers, fired]).toEqual([115, 2, [15, 65]]);
+  });
+
   it('a jump of FakeClock changes only the wall clock', async () => {
     const clock = new FakeClock(1_000);
     clock.setTimer(100, () => {});

@@ -8,27 +8,19 @@ import { FakeClock } from '../src/testing.ts';
  */
 async function itemsPerTurn(count: number, itemMs: number): Promise<readonly number[]> {
   const clock = new FakeClock();
-  let spentMs = 0;
-  const turns = [0];
-  const slow = {
-    monotonic: () => clock.monotonic() + spentMs,
-    setTimer: (delayMs: number, callback: () => void) =>
-      clock.setTimer(delayMs, () => {
-        turns.push(0);
-        callback();
-      }),
-  };
-  const slice = new TimeSlice({ clock: slow });
+  const turns = new Map<number, number>();
+  const slice = new TimeSlice({ clock });
+  let done = 0;
   const work = (async () => {
-    for (let item = 0; item < count; item++) {
-      spentMs += itemMs;
-      turns.push((turns.pop() ?? 0) + 1);
+    for (; done < count; done++) {
+      clock.spend(itemMs);
+      turns.set(clock.firedTimers, (turns.get(clock.firedTimers) ?? 0) + 1);
       if (slice.isDue()) await slice.pause();
     }
   })();
-  while (clock.pendingTimers > 0 || turns.reduce((sum, items) => sum + items, 0) < count) await clock.advance(1);
+  while (done < count) await clock.advance(1);
   await work;
-  return turns.filter((items) => items > 0);
+  return [...turns.values()];
 }
 
 describe('TimeSlice', () => {
@@ -56,26 +48,18 @@ describe('TimeSlice', () => {
 
   it('of several loops that use up their time slices, only one continues in each turn, in order of arrival', async () => {
     const clock = new FakeClock();
-    const turns: string[] = [];
-    const timers = {
-      monotonic: () => clock.monotonic(),
-      setTimer: (delayMs: number, callback: () => void) =>
-        clock.setTimer(delayMs, () => {
-          turns.push('');
-          callback();
-        }),
-    };
+    const turns = new Map<number, string>();
     const loop = async (name: string): Promise<void> => {
-      const slice = new TimeSlice({ clock: timers }, { sliceMs: 0 });
+      const slice = new TimeSlice({ clock }, { sliceMs: 0 });
       for (let round = 0; round < 3; round++) {
         await slice.pause();
-        turns.push((turns.pop() ?? '') + name);
+        turns.set(clock.firedTimers, (turns.get(clock.firedTimers) ?? '') + name);
       }
     };
     const loops = Promise.all(['a', 'b', 'c'].map(loop));
     await clock.advance(0);
     await loops;
-    expect(turns.filter((names) => names !== '')).toEqual(['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c']);
+    expect([...turns.values()]).toEqual(['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c']);
   });
 
   it('a loop that is aborted while it waits for its turn leaves the turn to the next loop', async () => {

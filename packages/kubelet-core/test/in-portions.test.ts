@@ -7,33 +7,24 @@ import { makePod } from './fakes.ts';
 /** Handles pods that take `podMs` each. @returns how many were handled in each turn of the event loop */
 async function podsPerTurn(count: number, podMs: number): Promise<readonly number[]> {
   const clock = new FakeClock();
-  let spentMs = 0;
-  const turns = [0];
-  const slow = {
-    monotonic: () => clock.monotonic() + spentMs,
-    setTimer: (delayMs: number, callback: () => void) =>
-      clock.setTimer(delayMs, () => {
-        turns.push(0);
-        callback();
-      }),
-  };
+  const turns = new Map<number, number>();
   const pods = Array.from({ length: count }, (_, index) => makePod(`${index}`));
   const handled: string[] = [];
   const handle = (portion: typeof pods): void => {
-    spentMs += podMs * portion.length;
-    turns.push((turns.pop() ?? 0) + portion.length);
+    clock.spend(podMs * portion.length);
+    turns.set(clock.firedTimers, (turns.get(clock.firedTimers) ?? 0) + portion.length);
     handled.push(...portion.map(({ metadata }) => metadata.name));
   };
   const done = inPortions(
     pods,
     (portion) => handle([...portion]),
-    new TimeSlice({ clock: slow }),
+    new TimeSlice({ clock }),
     new AbortController().signal,
   );
-  await clock.advance(count + 1);
+  while (handled.length < count) await clock.advance(1);
   await done;
   expect(handled).toEqual(pods.map(({ metadata }) => metadata.name));
-  return turns.filter((handledPods) => handledPods > 0);
+  return [...turns.values()];
 }
 
 describe('inPortions', () => {
@@ -55,20 +46,15 @@ describe('inPortions', () => {
   it('inPortions stops handling a list of pods between two portions when the signal is aborted', async () => {
     const clock = new FakeClock();
     const abort = new AbortController();
-    let spentMs = 0;
     let handled = 0;
-    const slow = {
-      monotonic: () => clock.monotonic() + spentMs,
-      setTimer: (delayMs: number, callback: () => void) => clock.setTimer(delayMs, callback),
-    };
     const pods = Array.from({ length: 20 }, (_, index) => makePod(`${index}`));
     const done = inPortions(
       pods,
       (portion) => {
         handled += portion.length;
-        spentMs += 100;
+        clock.spend(100);
       },
-      new TimeSlice({ clock: slow }),
+      new TimeSlice({ clock }),
       abort.signal,
     );
     while (handled === 0) await Promise.resolve();

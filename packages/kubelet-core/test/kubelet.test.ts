@@ -247,20 +247,14 @@ describe('the sync loop', () => {
   });
 
   test('K5: a container and a probe of a running pod are followed while a long list of other pods is added', async () => {
-    const real = new FakeClock();
-    let spentMs = 0;
-    const clock = {
-      now: () => real.now(),
-      monotonic: () => real.monotonic() + spentMs,
-      setTimer: (delayMs: number, callback: () => void) => real.setTimer(delayMs, callback),
-    };
+    const clock = new FakeClock();
     const podManager = new PlainPodManager();
     const probes = new PlainProbes();
     const seen: string[] = [];
     podManager.addPod = (pod) => {
       podManager.updatePod(pod);
       seen.push(pod.metadata.uid);
-      spentMs += 10;
+      clock.spend(10);
       if (pod.metadata.uid !== 'uid-5') return;
       plegEvents.push({ podUid: 'uid-runs', type: 'ContainerDied', containerId: 'c1' });
       probes.updates.push({ podUid: 'uid-runs', containerId: 'c2', kind: 'liveness', result: 'failure' });
@@ -273,10 +267,10 @@ describe('the sync loop', () => {
     };
     void kubelet.run(controller.signal);
     updates.push(add('runs'));
-    await real.advance(200);
+    await clock.advance(200);
     const pods = Array.from({ length: 20 }, (_, index) => makePod(`${index}`));
     updates.push({ op: 'ADD', source: 'api', pods });
-    while (!seen.includes('uid-19')) await real.advance(0);
+    while (!seen.includes('uid-19')) await clock.advance(0);
     expect(seen.slice(0, -4).filter((what) => what === 'sync uid-runs')).toHaveLength(2);
     controller.abort();
   });
