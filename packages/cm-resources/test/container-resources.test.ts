@@ -710,6 +710,24 @@ describe('topology manager', () => {
     ).toEqual(affinityError);
   });
 
+  // While the API server is away, a pod that only it reports keeps its CPUs, and does not end.
+  test.each([
+    ['terminating pod', (node: TestNode) => node.ending.add('a')],
+    ['pod that no source has reported yet', (node: TestNode) => (node.sourcesReady = false)],
+  ])('F4: a pod without CPUs or memory of its own does not wait for the CPUs of a %s', async (_whose, leaves) => {
+    const devices: AlignedDevices = {
+      ...idleDevices,
+      hints: ({ metadata }) => new Map(metadata.uid === 'b' ? [['example.com/gpu', []]] : []),
+    };
+    const node = new TestNode({ topologyManagerPolicy: 'restricted' }, { devices });
+    expect(await node.admit(pod('a', '6'))).toEqual({ admit: true });
+    node.remove('a');
+    leaves(node);
+    const main = { name: 'main', image: 'x', resources: { limits: { 'example.com/gpu': '1' } } };
+    expect(await node.admit(podOf('b', [main]))).toEqual(affinityError);
+    expect([node.cpus('a').length > 0, node.waits]).toEqual([true, []]);
+  });
+
   test('CPUs and devices of a pod are released if one of its devices cannot be allocated', async () => {
     const calls: string[] = [];
     const devices: AlignedDevices = {

@@ -97,10 +97,17 @@ export class Admissions {
   }
 
   #lacksResources(pod: Pod, { cpus, memory }: HeldContainers): boolean {
-    const { policies } = this.#parts;
-    const lacksCpus = policies.cpus !== undefined && cpus.size === 0 && policies.cpus.requestOfPod(pod) > 0;
-    const lacksMemory = policies.unusedMemory !== undefined && memory.size === 0 && getsMemory(pod, policies.podLevel);
-    return lacksCpus || lacksMemory;
+    const gets = this.#resourcesOf(pod);
+    return (gets.cpus && cpus.size === 0) || (gets.memory && memory.size === 0);
+  }
+
+  /** Returns which resources the policies allocate to the pod. */
+  #resourcesOf(pod: Pod): { readonly cpus: boolean; readonly memory: boolean } {
+    const { cpus, unusedMemory, podLevel } = this.#parts.policies;
+    return {
+      cpus: cpus !== undefined && cpus.requestOfPod(pod) > 0,
+      memory: unusedMemory !== undefined && getsMemory(pod, podLevel),
+    };
   }
 
   affinityOf(podUid: string, container: string): TopologyHint['nodes'] {
@@ -194,11 +201,17 @@ export class Admissions {
       await noted({ podUid: uid, what }, work, signal);
       return true;
     };
-    if (this.#undecided.anyBefore(uid, (other, before) => ledger.hasMore(other, before))) {
+    const gets = this.#resourcesOf(pod);
+    // Returns whether another pod holds resources of a kind that this pod gets, too.
+    const competes = (other: string): boolean => {
+      const held = ledger.held(other);
+      return (gets.cpus && held.cpus.size > 0) || (gets.memory && held.memory.size > 0);
+    };
+    if (this.#undecided.anyBefore(uid, (other, before) => ledger.hasMore(other, before) && competes(other))) {
       const what = 'an older pod that is not admitted yet holds CPUs or memory';
       return await wait(what, () => this.#undecided.change(signal));
     }
-    const ending = this.#leaving()[0];
+    const ending = this.#leaving().find(competes);
     if (ending === undefined) return (await devices?.waitedForHolder?.(pod, signal)) ?? false;
     return await wait(`termination of pod ${ending}, which holds CPUs or memory until then`, async () => {
       while (this.#leaving().includes(ending)) {
