@@ -2,12 +2,12 @@ import { type Clock, checkComponents, checkOptions, StartOnce } from '@node-agen
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
 import type { MetricsText } from './endpoints/metrics-answer.ts';
-import { podList, runningPodList } from './endpoints/pod-list.ts';
+import { podList, podListReply, runningPodList } from './endpoints/pod-list.ts';
 import { METRICS_TYPE, type StatsPages, summaryReply } from './endpoints/stats-endpoints.ts';
 import type { HealthcheckSlis } from './health/healthcheck-slis.ts';
 import { type HealthCheck, pingCheck } from './health/healthz.ts';
 import { answerFixed } from './health/healthz-server.ts';
-import { json, type Reply, text } from './http/reply.ts';
+import { type BytesReply, json, type Reply, text } from './http/reply.ts';
 import { checkPort, HttpListener, type ListenAddress } from './listen/http-listener.ts';
 import { RequestMetrics } from './request-metrics.ts';
 import { type Endpoint, type Route, route } from './route.ts';
@@ -105,13 +105,13 @@ export class ReadOnlyServer {
     await listener.run({ address, port }, onListening, signal);
   }
 
-  async #answer(found: Route, signal: AbortSignal): Promise<Reply> {
-    const { checks, logger, stats, slis } = this.#components;
+  async #answer(found: Route, signal: AbortSignal): Promise<Reply | BytesReply> {
+    const { clock, checks, logger, stats, slis } = this.#components;
     switch (found.endpoint) {
       case 'pods':
-        return json(podList(this.#components.getPods()));
+        return await podListReply(podList(this.#components.getPods()), clock, signal);
       case 'runningpods':
-        return json(runningPodList(await this.#components.getRunningPods(signal)));
+        return await podListReply(runningPodList(await this.#components.getRunningPods(signal)), clock, signal);
       case 'metrics': {
         return metricsReply(await this.#components.renderMetrics(signal));
       }

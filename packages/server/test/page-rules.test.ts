@@ -1,10 +1,11 @@
+import { FakeClock } from '@node-agent/async/testing';
 import { describe, expect, it } from 'vitest';
 import { protocolsWithoutToken } from '../src/access/bearer-token.ts';
 import { ANONYMOUS, withAuthenticatedGroup } from '../src/access/user.ts';
 import { directoryPage } from '../src/endpoints/directory-page.ts';
 import { disabledEndpoints } from '../src/endpoints/disabled-endpoints.ts';
 import { explanationText } from '../src/endpoints/explanation-text.ts';
-import { podList, runningPodList } from '../src/endpoints/pod-list.ts';
+import { podList, podListReply, runningPodList } from '../src/endpoints/pod-list.ts';
 import { zpageEndpoints, zpageForm } from '../src/endpoints/zpages.ts';
 import { prefersText, takesGzip } from '../src/http/accept.ts';
 import { json, text } from '../src/http/reply.ts';
@@ -193,6 +194,35 @@ describe('page contents', () => {
       ...list,
       items: [{ metadata, spec: { containers: [{ name: 'c', image: 'i', resources: {} }] }, status: {} }],
     });
+  });
+
+  it.each([0, 1, 7, 8, 9, 30])('the reply of a list of %i pods is its JSON with a newline', async (count) => {
+    const items = Array.from({ length: count }, (_, index) => ({ metadata: { name: `p-${index}-\u00e4"\u2028` } }));
+    const list = { kind: 'PodList', apiVersion: 'v1', metadata: {}, items } as const;
+    const { status, headers, bytes } = await podListReply(list, new FakeClock(), new AbortController().signal);
+    expect({ status, headers, body: Buffer.from(bytes).toString() }).toEqual(json(list));
+  });
+
+  it('encodes at most 24 pods of a long list in one turn of the event loop if each takes half a millisecond', async () => {
+    const clock = new FakeClock();
+    const turns = new Map<number, number>();
+    const items = Array.from({ length: 100 }, (_, index) => ({
+      get uid() {
+        clock.spend(0.5);
+        turns.set(clock.firedTimers, (turns.get(clock.firedTimers) ?? 0) + 1);
+        return `${index}`;
+      },
+    }));
+    const abort = new AbortController();
+    const list = { kind: 'PodList', apiVersion: 'v1', metadata: {}, items } as const;
+    const reply = podListReply(list, clock, abort.signal);
+    await clock.advance(1000);
+    expect([...turns.values()]).toEqual([24, 24, 24, 24, 4]);
+    expect(JSON.parse(Buffer.from((await reply).bytes).toString()).items).toHaveLength(100);
+    const second = podListReply(list, clock, abort.signal);
+    await clock.settle();
+    abort.abort(new Error('the client disconnected'));
+    await expect(second).rejects.toThrow('the client disconnected');
   });
 
   it('the text explanation has one line per value, including lists, empty values and nested values', () => {

@@ -113,7 +113,7 @@ export function nodeEndpoints(
       { splitStreams: featureGates.enabled('PodLogsQuerySplitStreams') },
     );
     const state = stateEndpoints({
-      ...{ logger, slis, ...podsOf(kubelet) },
+      ...{ clock, logger, slis, ...podsOf(kubelet) },
       checks: healthChecks(kubelet),
       renderMetrics: (requestSignal) => pages.renderMetrics(requestSignal),
       renderProbeMetrics: () => ({ contentType: MetricsRegistry.contentType, text: probeMetrics.text() }),

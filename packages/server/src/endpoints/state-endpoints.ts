@@ -1,3 +1,4 @@
+import type { Clock } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { type Logger, withDefaults } from '@node-agent/telemetry';
 import type { HealthcheckSlis } from '../health/healthcheck-slis.ts';
@@ -8,13 +9,15 @@ import { json, type Reply, text } from '../http/reply.ts';
 import type { Call, Endpoints } from './call.ts';
 import { explanationText } from './explanation-text.ts';
 import { type MetricsText, metricsAnswer } from './metrics-answer.ts';
-import { podList, runningPodList } from './pod-list.ts';
+import { podList, podListReply, runningPodList } from './pod-list.ts';
 import { METRICS_TYPE } from './stats-endpoints.ts';
 
 /**
  * The components of {@link stateEndpoints}. Data is passed as functions, so that each request reads the current state.
  */
 export interface StateComponents {
+  /** The clock of the endpoints. Default: the system clock. */
+  readonly clock?: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly logger?: Logger;
   /** The health checks. `ping` and `log` are always added. */
   readonly checks: readonly HealthCheck[];
@@ -66,8 +69,9 @@ export function stateEndpoints(given: StateComponents): Endpoints {
       if (reply?.status === 500) node.logger.info({ problems: healthProblems(checks) }, 'Health check failed');
       return reply ?? text(404, '404 page not found\n');
     },
-    pods: () => json(podList(node.getPods())),
-    runningpods: async ({ signal }) => json(runningPodList(await node.getRunningPods(signal))),
+    pods: ({ signal }) => podListReply(podList(node.getPods()), node.clock, signal),
+    runningpods: async ({ signal }) =>
+      await podListReply(runningPodList(await node.getRunningPods(signal)), node.clock, signal),
     metrics: async (call) => await metricsAnswer(await node.renderMetrics(call.signal), call),
     ...(node.renderProbeMetrics && {
       probeMetrics: async (call: Call) =>

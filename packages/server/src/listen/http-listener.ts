@@ -4,7 +4,7 @@ import type { Clock } from '@node-agent/async';
 import { errorText, type Logger } from '@node-agent/telemetry';
 import { checkNumberOptions } from '../errors.ts';
 import { http } from '../http/node-http.ts';
-import { internalError, type Reply, text } from '../http/reply.ts';
+import { type BytesReply, internalError, type Reply, text } from '../http/reply.ts';
 import { requestProblem } from '../http/request-problem.ts';
 import { expectSendable } from '../http/sendable.ts';
 import { bind } from './bind.ts';
@@ -26,7 +26,7 @@ export function checkPort(port: number = 0): void {
 }
 
 /** Answers one request. `signal` is aborted when the client disconnects or the answer is late. */
-export type Handler = (method: string, url: string, signal: AbortSignal) => Reply | Promise<Reply>;
+export type Handler = (method: string, url: string, signal: AbortSignal) => Reply | BytesReply | Promise<Reply | BytesReply>;
 
 /** How long an idle connection is kept, in milliseconds, as in upstream. */
 const IDLE_MS = 90_000;
@@ -88,7 +88,7 @@ export class HttpListener {
     const { method = 'GET', url = '/' } = request;
     const controller = new AbortController();
     response.on('close', () => controller.abort(new Error('the client disconnected')));
-    let reply: Reply;
+    let reply: Reply | BytesReply;
     const timer = clock.setTimer(ANSWER_MS, () => controller.abort(new Error(`no answer within ${ANSWER_MS} ms`)));
     try {
       reply = expectSendable(
@@ -106,10 +106,11 @@ export class HttpListener {
     if (response.destroyed) return;
     const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length']) > 0;
     const closing = hasBody ? { Connection: 'close' } : {};
-    const length = { 'Content-Length': Buffer.byteLength(reply.body) };
+    const body = 'bytes' in reply ? reply.bytes : reply.body;
+    const length = { 'Content-Length': Buffer.byteLength(body) };
     try {
       response.writeHead(reply.status, { ...reply.headers, ...length, ...closing });
-      response.end(method === 'HEAD' ? undefined : reply.body);
+      response.end(method === 'HEAD' ? undefined : body);
     } catch (err) {
       logger.error({ err, method, url }, 'Failed to send HTTP answer');
       response.destroy();
