@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { clusterFigures, type Turn } from '../src/cluster/figures.ts';
 import { parseClusterOptions } from '../src/cluster/options.ts';
 import { topFunctions } from '../src/cluster/profile.ts';
+import { clusterTable } from '../src/cluster/tables.ts';
 import { ratioMeetsTarget } from '../src/target.ts';
 
 const turn = (factor: number, more: Partial<Turn> = {}): Turn => ({
@@ -85,4 +86,27 @@ test('topFunctions returns functions with their places and ignores idle samples'
     ['parse json.js:10', 0.75],
     ['(anonymous)', 0.25],
   ]);
+});
+
+describe('other kubelets', () => {
+  test('--kubelet names a column and a program, and may be repeated', () => {
+    expect(parseClusterOptions(['--kubelet', 'grpc-js=/a/b=c', '--kubelet', 'old=/d']).others).toEqual([
+      { name: 'grpc-js', program: '/a/b=c' },
+      { name: 'old', program: '/d' },
+    ]);
+    for (const wrong of ['/a/b', '=/a', 'old=']) {
+      expect(() => parseClusterOptions(['--kubelet', wrong])).toThrow(`--kubelet: must be NAME=FILE, not "${wrong}"`);
+    }
+    expect(() => parseClusterOptions(['--kubelet', 'Go=/a'])).toThrow('--kubelet: two columns would be called Go');
+  });
+
+  test('the table has the value of each other kubelet and its ratio to the Go kubelet', () => {
+    const go = [turn(1)];
+    const table = clusterTable(clusterFigures([turn(0.5)], go), [
+      { name: 'old', figures: clusterFigures([turn(0.75)], go) },
+    ]);
+    const [head = '', , ...rows] = table.split('\n');
+    expect(head).toMatch(/ old +ratio/);
+    expect(rows.find((row) => row.startsWith('deletion'))).toMatch(/1000 +500 +0\.50 .* 750 +0\.75/);
+  });
 });

@@ -62,7 +62,7 @@ const FIGURES: readonly (readonly [name: string, unit: string, of: (turn: Turn) 
   ['single pod until ready', 'ms', singleMilliseconds, 0.8],
   ['deletion', 'ms', ({ deletionMs }) => median(deletionMs), 0.3],
   ['crash to restart', 'ms', ({ restartMs }) => median(restartMs), 0.3],
-  ['CPU of the batch', 's', ({ batchCpuSeconds }) => batchCpuSeconds, 1],
+  ['CPU of the batch', 's', ({ batchCpuSeconds }) => batchCpuSeconds, 0.65],
   ['CPU of the machine during the batch', 's', machineSeconds],
   ['status writes per pod of the batch', '', ({ statusWritesPerPod }) => statusWritesPerPod],
   ['events per pod of the batch', '', ({ eventsPerPod }) => eventsPerPod],

@@ -10,7 +10,7 @@ import { type ClusterBenchOptions, HELP, parseClusterOptions } from './options.t
 import { topOfProfiles } from './profile.ts';
 import { measureStorm } from './storm.ts';
 import { type Storm, stormFigures } from './storm-figures.ts';
-import { clusterTable, stormTable } from './tables.ts';
+import { clusterTable, type OtherFigures, stormTable } from './tables.ts';
 import { takeTurn } from './turn.ts';
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -19,18 +19,22 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  await access(BUILT_KUBELET);
+  for (const program of [BUILT_KUBELET, ...options.others.map((other) => other.program)]) await access(program);
   return inDirectoryOfItsOwn('na-bench-', async (directory, signal) => {
     const loadBefore = machineLoad(0.5);
     const results = await measure(options, directory, signal);
-    const { ours, go, bare, storm } = results;
+    const { ours, go, bare, others, storm } = results;
     const figures = ours.length === 0 ? [] : clusterFigures(ours, go, bare);
+    const compared: readonly OtherFigures[] = others.map(({ name, turns }) => ({
+      name,
+      figures: clusterFigures(turns, go, bare),
+    }));
     const ofStorm = storm === undefined ? [] : stormFigures(storm.ours, storm.go);
     if (options.json) {
-      const all = { node: process.version, loadBefore, figures, storm: ofStorm, measured: results };
+      const all = { node: process.version, loadBefore, figures, others: compared, storm: ofStorm, measured: results };
       process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
     } else {
-      if (figures.length > 0) process.stdout.write(clusterTable(figures));
+      if (figures.length > 0) process.stdout.write(clusterTable(figures, compared));
       if (figures.length > 0 && ofStorm.length > 0) process.stdout.write('\n');
       if (ofStorm.length > 0) process.stdout.write(stormTable(ofStorm));
     }
@@ -44,6 +48,7 @@ interface Results {
   readonly ours: readonly Turn[];
   readonly go: readonly Turn[];
   readonly bare: readonly Bare[];
+  readonly others: readonly { readonly name: string; readonly turns: Turn[] }[];
   readonly storm: { readonly ours: Storm; readonly go: Storm | undefined } | undefined;
 }
 
@@ -65,7 +70,7 @@ async function measure(options: ClusterBenchOptions, directory: string, signal: 
   const [go, ours] = subnetsForPods();
   const machine = { binaries: runtime?.binaries, upstream: upstream?.binaries.kubelet, subnets: { ours, go } };
   const compared = options.onlyStorm
-    ? { ours: [], go: [], bare: [] }
+    ? { ours: [], go: [], bare: [], others: [] }
     : await turns(options, machine, directory, signal);
   const { binaries } = machine;
   if (options.stormSeconds === 0 || binaries === undefined) return { ...compared, storm: undefined };
@@ -84,6 +89,7 @@ async function turns(
   const ours: Turn[] = [];
   const go: Turn[] = [];
   const bare: Bare[] = [];
+  const others = options.others.map(({ name, program }) => ({ name, program, turns: [] as Turn[] }));
   await controlPlane.start();
   try {
     for (let round = 0; round < options.rounds; round++) {
@@ -100,11 +106,14 @@ async function turns(
       ours.push(
         await takeTurn({ ...common, ...place('ours'), program: BUILT_KUBELET, subnet: subnets.ours, profiles }, signal),
       );
+      for (const [index, { program, turns }] of others.entries()) {
+        turns.push(await takeTurn({ ...common, ...place(`other-${index}`), program, subnet: subnets.ours }, signal));
+      }
     }
   } finally {
     await controlPlane.stop();
   }
-  return { ours, go, bare };
+  return { ours, go, bare, others };
 }
 
 async function storms(

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { numberOption } from '../number-option.ts';
 
@@ -23,12 +24,22 @@ export interface ClusterBenchOptions {
   readonly fakeRuntime: boolean;
   /** Whether pods run without cgroups of their own with both kubelets. */
   readonly withoutCgroups: boolean;
-  /** Whether only this repository's kubelet is measured. */
+  /** Other kubelets that are measured in each round, after this repository's. */
+  readonly others: readonly OtherKubelet[];
+  /** Whether the Go kubelet is left out. */
   readonly alone: boolean;
   /** Directory for CPU profiles of this repository's kubelet. If `undefined`, no profiles are written. */
   readonly profiles: string | undefined;
   readonly json: boolean;
   readonly help: boolean;
+}
+
+/** A kubelet that is compared besides the Go kubelet: another build, or a script that starts one with other settings. */
+export interface OtherKubelet {
+  /** Heading of its column. */
+  readonly name: string;
+  /** Absolute path of the program. A file that ends in `.js` is run with Node. */
+  readonly program: string;
 }
 
 /** Text of `--help`. */
@@ -44,11 +55,22 @@ both in one private cluster. Needs root.
   --rounds N           turns of each kubelet (1)
   --fake-runtime       use a runtime in memory, to measure the kubelets alone
   --without-cgroups    set cgroupsPerQOS to false for both kubelets, to measure the cost of pod cgroups
-  --alone              only this kubelet
+  --kubelet NAME=FILE  also measure this kubelet in each round; may be repeated. A script may set an environment variable
+  --alone              without the Go kubelet
   --profiles DIR       directory for CPU profiles of this kubelet
   --json               print JSON on the standard output
   --help
 `;
+
+/** Headings of the other columns with values of a kubelet. */
+const FIXED_NAMES = ['bare', 'Go', 'this'];
+
+function otherKubelet(text: string): OtherKubelet {
+  const at = text.indexOf('=');
+  const [name, file] = [text.slice(0, at), text.slice(at + 1)];
+  if (at < 1 || file === '') throw new Error(`--kubelet: must be NAME=FILE, not ${JSON.stringify(text)}`);
+  return { name, program: resolve(file) };
+}
 
 /** Parses the command line. @throws Error that names the invalid option */
 export function parseClusterOptions(argv: readonly string[]): ClusterBenchOptions {
@@ -66,6 +88,7 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
       profiles: { type: 'string' },
       'fake-runtime': { type: 'boolean', default: false },
       'without-cgroups': { type: 'boolean', default: false },
+      kubelet: { type: 'string', multiple: true, default: [] },
       alone: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -73,6 +96,10 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
   });
   if (values['fake-runtime'] && values['only-storm'])
     throw new Error('--only-storm: cannot be combined with --fake-runtime');
+  const others = values.kubelet.map(otherKubelet);
+  const names = [...FIXED_NAMES, ...others.map(({ name }) => name)];
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new Error(`--kubelet: two columns would be called ${twice}`);
   return {
     pods: numberOption('--pods', values.pods, 1, 240),
     singles: numberOption('--singles', values.singles, 1, 100),
@@ -83,6 +110,7 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
     rounds: numberOption('--rounds', values.rounds, 1, 20),
     fakeRuntime: values['fake-runtime'],
     withoutCgroups: values['without-cgroups'],
+    others,
     alone: values.alone,
     profiles: values.profiles,
     json: values.json,

@@ -3,10 +3,19 @@ import { ratioMeetsTarget, verdict } from '../target.ts';
 import type { ClusterFigure } from './figures.ts';
 import type { StormFigure } from './storm-figures.ts';
 
-/** Formats the values of both kubelets on one control plane. `bare` is the runtime without kubelet and API server. */
-export function clusterTable(figures: readonly ClusterFigure[]): string {
+/** Values of another kubelet, with their ratios to the Go kubelet's. */
+export interface OtherFigures {
+  readonly name: string;
+  readonly figures: readonly ClusterFigure[];
+}
+
+/**
+ * Formats the values of the kubelets on one control plane. `bare` is the runtime without kubelet and API server; each
+ * other kubelet has two more columns.
+ */
+export function clusterTable(figures: readonly ClusterFigure[], others: readonly OtherFigures[] = []): string {
   return renderTable(
-    ['figure', 'bare', 'Go', 'this', 'ratio', 'target', ''],
+    ['figure', 'bare', 'Go', 'this', 'ratio', 'target', '', ...others.flatMap(({ name }) => [name, 'ratio'])],
     figures.map((figure) => [
       `${figure.name} [${figure.unit}]`,
       rounded(figure.bare),
@@ -15,6 +24,10 @@ export function clusterTable(figures: readonly ClusterFigure[]): string {
       rounded(figure.ratio),
       figure.target === undefined ? '' : `<= ${rounded(figure.target)}`,
       verdict(ratioMeetsTarget(figure)),
+      ...others.flatMap((other) => {
+        const same = other.figures.find(({ name }) => name === figure.name);
+        return [rounded(same?.ours), rounded(same?.ratio)];
+      }),
     ]),
   );
 }
