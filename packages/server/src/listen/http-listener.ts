@@ -26,7 +26,11 @@ export function checkPort(port: number = 0): void {
 }
 
 /** Answers one request. `signal` is aborted when the client disconnects or the answer is late. */
-export type Handler = (method: string, url: string, signal: AbortSignal) => Reply | BytesReply | Promise<Reply | BytesReply>;
+export type Handler = (
+  method: string,
+  url: string,
+  signal: AbortSignal,
+) => Reply | BytesReply | Promise<Reply | BytesReply>;
 
 /** How long an idle connection is kept, in milliseconds, as in upstream. */
 const IDLE_MS = 90_000;

@@ -35,7 +35,7 @@ export interface ClusterBenchOptions {
 }
 
 /** A kubelet that is compared besides the Go kubelet: another build, or a script that starts one with other settings. */
-export interface OtherKubelet {
+interface OtherKubelet {
   /** Heading of its column. */
   readonly name: string;
   /** Absolute path of the program. A file that ends in `.js` is run with Node. */
