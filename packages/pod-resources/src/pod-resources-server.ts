@@ -80,7 +80,7 @@ export class PodResourcesServer {
     checkOptions('PodResourcesServer', options, { socketPath: 'string', listActive: 'boolean?' });
     checkComponents('PodResourcesServer', components, {
       fs: ['mkdir', 'remove', 'lstat'],
-      pods: ['active', 'all', 'byName'],
+      pods: ['active', 'all'],
     });
     if (!posix.isAbsolute(options.socketPath)) {
       const problem = `socketPath: must be an absolute path, not ${JSON.stringify(options.socketPath)}`;
@@ -149,7 +149,10 @@ export class PodResourcesServer {
       get: this.#limited(async ({ podNamespace, podName }) => {
         this.#metrics.total.inc({ server_api_version });
         this.#metrics.get.inc({ server_api_version });
-        const pod = this.#pods.byName(podNamespace, podName);
+        // A finished pod has no resources, so it is not found (`kubeletPodsProvider.GetPodByName`, `pkg/kubelet/kubelet.go`).
+        const pod = this.#pods
+          .active()
+          .find(({ metadata: { namespace, name } }) => namespace === podNamespace && name === podName);
         if (pod === undefined) {
           this.#metrics.getErrors.inc({ server_api_version });
           throw new GrpcError({ code: 'UNKNOWN', details: `pod ${podName} in namespace ${podNamespace} not found` });

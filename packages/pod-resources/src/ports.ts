@@ -5,7 +5,6 @@ export interface PodProvider {
   /** Returns the pods that hold resources of the node. */
   active(): readonly Pod[];
   all(): readonly Pod[];
-  byName(namespace: string, name: string): Pod | undefined;
 }
 
 /** Methods through which the server sees the devices of a node. Package `device-manager` implements these methods. */

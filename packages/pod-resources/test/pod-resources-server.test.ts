@@ -75,8 +75,6 @@ async function start(): Promise<void> {
   const pods = {
     active: () => [holder],
     all: () => [holder, ended],
-    byName: (namespace: string, name: string) =>
-      [holder, ended].find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
   };
   const resources: ResourceHoldings = {
     exclusiveCpusOf: (uid, name) => (uid === 'uid-holder' && name === 'main' ? [2, 6] : []),
@@ -161,12 +159,19 @@ describe('PodResourcesServer', () => {
     ]);
   });
 
-  it('the pod resources API returns one pod, or an error if the pod does not exist', async () => {
+  it('the pod resources API returns one pod, or an error if the pod does not exist or has finished', async () => {
     const { podResources } = await client.unary(v1.get, { podNamespace: 'ns', podName: 'holder' });
     expect(podResources?.containers[1]?.devices).toEqual(heldByMain);
-    const missing = client.unary(v1.get, { podNamespace: 'ns', podName: 'nobody' });
-    await expect(missing).rejects.toThrow('rpc error: code = Unknown desc = pod nobody in namespace ns not found');
-    expect(metrics.text()).toContain('kubelet_pod_resources_endpoint_errors_get{server_api_version="v1"} 1');
+    for (const [namespace, name] of [
+      ['ns', 'nobody'],
+      ['other', 'holder'],
+      ['ns', 'ended'],
+    ] as const) {
+      await expect(client.unary(v1.get, { podNamespace: namespace, podName: name })).rejects.toThrow(
+        `rpc error: code = Unknown desc = pod ${name} in namespace ${namespace} not found`,
+      );
+    }
+    expect(metrics.text()).toContain('kubelet_pod_resources_endpoint_errors_get{server_api_version="v1"} 3');
   });
 
   it('the pod resources API rejects requests above the rate limit', async () => {
@@ -208,7 +213,7 @@ describe('PodResourcesServer', () => {
   });
 
   it('W3: PodResourcesServer rejects a relative socket path', () => {
-    const pods = { active: () => [], all: () => [], byName: () => undefined };
+    const pods = { active: () => [], all: () => [] };
     expect(() => new PodResourcesServer({ fs: nodeFileSystem, pods }, { socketPath: 'kubelet.sock' })).toThrow(
       'socketPath: must be an absolute path, not "kubelet.sock"',
     );

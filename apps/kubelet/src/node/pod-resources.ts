@@ -23,11 +23,7 @@ export function podResourcesServer(
       const server = new PodResourcesServer(
         {
           ...{ clock, metrics, logger: logger.child({ component: 'pod-resources' }), fs: nodeFileSystem },
-          pods: {
-            active: () => kubelet.activePods(),
-            all: () => kubelet.getPods(),
-            byName: (namespace, name) => kubelet.getPodByName(namespace, name),
-          },
+          pods: { active: () => kubelet.activePods(), all: () => kubelet.getPods() },
           ...holdings(),
         },
         {
