@@ -711,10 +711,11 @@ describe('topology manager', () => {
   });
 
   // While the API server is away, a pod that only it reports keeps its CPUs, and does not end.
-  test.each([
-    ['terminating pod', (node: TestNode) => node.ending.add('a')],
-    ['pod that no source has reported yet', (node: TestNode) => (node.sourcesReady = false)],
-  ])('F4: a pod without CPUs or memory of its own does not wait for the CPUs of a %s', async (_whose, leaves) => {
+  test.each<[string, (node: TestNode) => unknown]>([
+    ['terminating pod', (node) => node.ending.add('a')],
+    ['pod that no source has reported yet', (node) => (node.sourcesReady = false)],
+    ['pod in admission', (node) => node.resources.admit(pod('c', '1'), [], new AbortController().signal)],
+  ])('F4: a pod without CPUs or memory of its own does not wait for the CPUs of a %s', async (_whose, prepare) => {
     const devices: AlignedDevices = {
       ...idleDevices,
       hints: ({ metadata }) => new Map(metadata.uid === 'b' ? [['example.com/gpu', []]] : []),
@@ -722,9 +723,24 @@ describe('topology manager', () => {
     const node = new TestNode({ topologyManagerPolicy: 'restricted' }, { devices });
     expect(await node.admit(pod('a', '6'))).toEqual({ admit: true });
     node.remove('a');
-    leaves(node);
+    await prepare(node);
     const main = { name: 'main', image: 'x', resources: { limits: { 'example.com/gpu': '1' } } };
     expect(await node.admit(podOf('b', [main]))).toEqual(affinityError);
+    expect(node.waits).toEqual([]);
+  });
+
+  test('a pod that gets memory but no CPUs does not wait for a terminating pod that holds only CPUs', async () => {
+    const node = new TestNode({ nodeReservation: { cpu: '1', memory: '1Gi' } });
+    await node.admit(pod('a', '6'));
+    // A kubelet does not start with the state of another policy.
+    await node.fs.remove(`${ROOT}/memory_manager_state`);
+    node.restarted({
+      memoryManagerPolicy: 'Static',
+      reservedMemory: [{ numaNode: 0, limits: { memory: '1Gi' } }],
+    });
+    node.remove('a');
+    node.ending.add('a');
+    expect(await node.admit(pod('b', '500m', '64Gi'))).toMatchObject({ admit: false });
     expect([node.cpus('a').length > 0, node.waits]).toEqual([true, []]);
   });
 

@@ -37,6 +37,20 @@ describe('pod-level resources with topology manager scope pod', () => {
     expect(node.resources.placementOf('a', 'shared')).toMatchObject({ cpus: '3,7', mems: '1' });
   });
 
+  test('a container with CPUs of its own waits for a terminating pod, also in a pod with a fractional number of CPUs', async () => {
+    const node = new TestNode({ podLevelResourceManagers: true });
+    expect(await node.admit(podOf('a', [containerOf('main', '6')]))).toEqual({ admit: true });
+    node.remove('a');
+    node.ending.add('a');
+    const verdict = node.admit(podLevelPod('b', '6500m', [containerOf('main', '6', '1Gi'), shared], [], '2Gi'));
+    await settle();
+    expect(node.waits).toEqual(['b: termination of pod a, which holds CPUs or memory until then']);
+    node.ending.delete('a');
+    await node.clock.advance(1000);
+    expect(await verdict).toEqual({ admit: true });
+    expect(node.cpus('b')).toBe('1,2,3,5,6,7');
+  });
+
   test('only containers with exclusive CPUs run without a CFS quota; the pod has no quota if all its containers have exclusive CPUs', async () => {
     const node = new TestNode(options);
     const own = containerOf('own', '1', '256Mi');

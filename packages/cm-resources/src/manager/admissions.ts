@@ -101,11 +101,13 @@ export class Admissions {
     return (gets.cpus && cpus.size === 0) || (gets.memory && memory.size === 0);
   }
 
-  /** Returns which resources the policies allocate to the pod. */
+  /** Returns which resources the policies allocate to the pod or its containers. */
   #resourcesOf(pod: Pod): { readonly cpus: boolean; readonly memory: boolean } {
     const { cpus, unusedMemory, podLevel } = this.#parts.policies;
+    // A pod with a fractional number of CPUs has none as a whole, but its containers may get some.
+    const getsCpus = (): boolean => containersOf(pod).some((one) => (cpus?.requestOf(pod, one) ?? 0) > 0);
     return {
-      cpus: cpus !== undefined && cpus.requestOfPod(pod) > 0,
+      cpus: cpus !== undefined && (cpus.requestOfPod(pod) > 0 || getsCpus()),
       memory: unusedMemory !== undefined && getsMemory(pod, podLevel),
     };
   }
