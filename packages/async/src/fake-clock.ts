@@ -49,7 +49,7 @@ export class FakeClock implements Clock {
   /** Milliseconds until the next timer is due; `undefined` if no timer is pending. */
   get nextTimerInMs(): number | undefined {
     const next = this.#next();
-    return next && next.dueMs - this.#monotonicMs;
+    return next && Math.max(0, next.dueMs - this.#monotonicMs);
   }
 
   /** Number of timers that have fired. Work between two of them is done in one turn of the event loop. */
@@ -60,8 +60,10 @@ export class FakeClock implements Clock {
   /**
    * Advances the time by `ms` without firing a timer: for code that the test calls and that takes this long. Timers that
    * become due fire at the next {@link advance}.
+   * @throws RangeError if `ms` is negative or not a number
    */
   spend(ms: number): void {
+    if (!(ms >= 0)) throw new RangeError(`ms must be a number that is not negative, not ${String(ms)}`);
     this.#monotonicMs += ms;
   }
 

@@ -140,7 +140,9 @@ describe('FakeClock', () => {
     clock.setTimer(10, working);
     clock.setTimer(20, working);
     clock.spend(15);
-    expect([clock.monotonic(), clock.firedTimers, fired]).toEqual([15, 0, []]);
+    expect([clock.monotonic(), clock.firedTimers, fired, clock.nextTimerInMs]).toEqual([15, 0, [], 0]);
+    for (const ms of [Number.NaN, -1])
+      expect(() => clock.spend(ms)).toThrow('ms must be a number that is not negative');
     await clock.advance(10);
     expect([clock.monotonic(), clock.firedTimers, fired]).toEqual([115, 2, [15, 65]]);
   });

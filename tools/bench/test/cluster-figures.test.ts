@@ -98,6 +98,7 @@ describe('other kubelets', () => {
       expect(() => parseClusterOptions(['--kubelet', wrong])).toThrow(`--kubelet: must be NAME=FILE, not "${wrong}"`);
     }
     expect(() => parseClusterOptions(['--kubelet', 'Go=/a'])).toThrow('--kubelet: two columns would be called Go');
+    expect(() => parseClusterOptions(['--only-storm', '--kubelet', 'a=/a'])).toThrow('cannot be combined');
   });
 
   test('the table has the value of each other kubelet and its ratio to the Go kubelet', () => {

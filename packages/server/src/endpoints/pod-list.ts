@@ -36,7 +36,7 @@ export function runningPodList(pods: readonly RuntimePod[]): PodList {
 
 /**
  * Encodes a list as JSON with a trailing newline, as upstream's encoder writes it. The list of a node with many pods has
- * several megabytes, so the event loop is served in between. @throws the signal's reason
+ * several megabytes, so the event loop is served between portions of the list. @throws the signal's reason
  */
 export async function podListReply(
   { items, ...head }: PodList,

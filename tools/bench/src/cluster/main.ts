@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ContainerdBinaries, findOrBuildContainerd24 } from '@node-agent/tools-containerd';
 import { ControlPlane, findControlPlane, findUpstreamKubelet } from '@node-agent/tools-control-plane';
@@ -19,7 +19,9 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  for (const program of [BUILT_KUBELET, ...options.others.map((other) => other.program)]) await access(program);
+  for (const program of [BUILT_KUBELET, ...options.others.map((other) => other.program)]) {
+    await access(program, program.endsWith('.js') ? constants.R_OK : constants.X_OK);
+  }
   return inDirectoryOfItsOwn('na-bench-', async (directory, signal) => {
     const loadBefore = machineLoad(0.5);
     const results = await measure(options, directory, signal);

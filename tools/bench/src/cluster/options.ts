@@ -55,15 +55,16 @@ both in one private cluster. Needs root.
   --rounds N           turns of each kubelet (1)
   --fake-runtime       use a runtime in memory, to measure the kubelets alone
   --without-cgroups    set cgroupsPerQOS to false for both kubelets, to measure the cost of pod cgroups
-  --kubelet NAME=FILE  also measure this kubelet in each round; may be repeated. A script may set an environment variable
+  --kubelet NAME=FILE  also measure the kubelet in FILE in each round; may be repeated. FILE may be a script that starts a
+                       kubelet with other settings
   --alone              without the Go kubelet
   --profiles DIR       directory for CPU profiles of this kubelet
   --json               print JSON on the standard output
   --help
 `;
 
-/** Headings of the other columns with values of a kubelet. */
-const FIXED_NAMES = ['bare', 'Go', 'this'];
+/** Headings of the other columns. */
+const FIXED_NAMES = ['figure', 'bare', 'Go', 'this', 'ratio', 'target'];
 
 function otherKubelet(text: string): OtherKubelet {
   const at = text.indexOf('=');
@@ -97,6 +98,7 @@ export function parseClusterOptions(argv: readonly string[]): ClusterBenchOption
   if (values['fake-runtime'] && values['only-storm'])
     throw new Error('--only-storm: cannot be combined with --fake-runtime');
   const others = values.kubelet.map(otherKubelet);
+  if (values['only-storm'] && others.length > 0) throw new Error('--only-storm: cannot be combined with --kubelet');
   const names = [...FIXED_NAMES, ...others.map(({ name }) => name)];
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw new Error(`--kubelet: two columns would be called ${twice}`);
