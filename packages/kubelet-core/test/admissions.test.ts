@@ -1,3 +1,4 @@
+import { FakeClock } from '@node-agent/async/testing';
 import type { Pod } from '@node-agent/pod-spec';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -34,9 +35,11 @@ const roomFor = (places: number): AdmitHandler => ({
 const full: AdmitResult = { admit: false, reason: 'OutOfpods', message: 'full' };
 
 function setUp(handlers: readonly AdmitHandler[]) {
+  const clock = new FakeClock();
   const active: Pod[] = [];
   const told: string[] = [];
   const admissions = new Admissions({
+    clock,
     handlers,
     activePods: () => [...active],
     results: {
@@ -47,7 +50,7 @@ function setUp(handlers: readonly AdmitHandler[]) {
       rejected: (pod, { reason }) => void told.push(`${pod.metadata.name} ${reason}`),
     },
   });
-  return { admissions, active, told };
+  return { admissions, active, told, clock };
 }
 
 describe('pods in admission', () => {
@@ -270,6 +273,100 @@ describe('pod that is withdrawn from admission', () => {
     expect(told).toEqual(['b admitted', 'c OutOfpods']);
   });
 
+  test('C7: a pod that is evaluated while the older pod in its way is rejected does not wait for another slow pod', async () => {
+    const { handler, answer } = slowHandler();
+    const { admissions, told } = setUp([handler, roomFor(2)]);
+    for (const name of ['first', 'hanging', 'young']) admissions.admit([makePod(name)], signal);
+    // Beside both older pods, there is no room for `young`.
+    await answer('young', { admit: true });
+    await answer('first', { admit: false, reason: 'NoDevice', message: '' });
+    // `young` fits alone, and then also beside `hanging`.
+    await answer('young', { admit: true });
+    await answer('young', { admit: true });
+    expect(told).toEqual(['first NoDevice', 'young admitted']);
+  });
+
+  test.each([
+    ['N1: counts a pod that was resumed while an earlier handler took long', [], ['x'], 'a OutOfpods'],
+    ['does not count a pod that ended while an earlier handler took long', ['x'], [], 'a admitted'],
+  ])('%s', async (_name, before, after, expected) => {
+    const { handler, answer } = slowHandler();
+    const { admissions, active, told } = setUp([handler, roomFor(1)]);
+    active.push(...before.map((name) => makePod(name)));
+    admissions.admit([makePod('a')], signal);
+    active.splice(0, active.length, ...after.map((name) => makePod(name)));
+    await answer('a', { admit: true });
+    expect(told).toEqual([expected]);
+  });
+
+  test('N12: a pod that comes back under its UID is evaluated when the evaluation of the withdrawn pod has ended', async () => {
+    const { handler, answer, asked, released } = slowHandler();
+    const { admissions, told } = setUp([handler]);
+    admissions.admit([makePod('a')], signal);
+    admissions.withdraw('uid-a');
+    admissions.admit([makePod('a')], signal);
+    admissions.admit([makePod('b')], signal);
+    expect(asked.map(({ name }) => name)).toEqual(['a', 'b']);
+    await answer('a', { admit: true });
+    expect([asked.map(({ name }) => name), released]).toEqual([['a', 'b', 'a'], ['a']]);
+    await answer('a', { admit: true });
+    expect(told).toEqual(['a admitted']);
+  });
+
+  test('F4: a pod no longer waits for the decision about an older pod after ten seconds, and the older pod is evaluated again', async () => {
+    const { handler, answer, released } = slowHandler();
+    const only: AdmitHandler = {
+      admit: (pod, others, stop) => (pod.metadata.name === 'old' ? handler.admit(pod, others, stop) : { admit: true }),
+      release: (pod) => handler.release?.(pod),
+    };
+    const { admissions, told, clock } = setUp([only, roomFor(1)]);
+    for (const name of ['old', 'young']) admissions.admit([makePod(name)], signal);
+    await clock.advance(9_999);
+    expect(told).toEqual([]);
+    await clock.advance(1);
+    expect(told).toEqual(['young admitted']);
+    await answer('old', { admit: true });
+    expect(told).toEqual(['young admitted', 'old OutOfpods']);
+    expect(released.at(-1)).toBe('old');
+  });
+
+  test('N1: a pod is evaluated again if an overdue older pod was admitted meanwhile', async () => {
+    const { handler, answer } = slowHandler();
+    const { admissions, told, clock } = setUp([roomFor(1), handler]);
+    admissions.admit([makePod('old')], signal);
+    await clock.advance(10_000);
+    admissions.admit([makePod('young')], signal);
+    await answer('old', { admit: true });
+    await answer('young', { admit: true });
+    expect(told).toEqual(['old admitted', 'young OutOfpods']);
+  });
+
+  test('W6: a critical pod preempts others although the device plugin of an older pod hangs', async () => {
+    const { handler } = slowHandler();
+    const plugin: AdmitHandler = {
+      admit: (pod, others, stop) =>
+        pod.metadata.name === 'hangs' ? handler.admit(pod, others, stop) : { admit: true },
+    };
+    const room: AdmitHandler = {
+      admit: (_pod, others) =>
+        others.length < 2
+          ? { admit: true }
+          : {
+              ...full,
+              async recover() {
+                active.pop();
+                return { admit: true };
+              },
+            },
+    };
+    const { admissions, active, told, clock } = setUp([plugin, room]);
+    active.push(makePod('x'), makePod('y'));
+    for (const name of ['hangs', 'critical']) admissions.admit([makePod(name)], signal);
+    await clock.advance(10_000);
+    await settled();
+    expect(told).toEqual(['critical admitted']);
+  });
+
   test('K4: when the kubelet stops, admissions in progress end and keep no reservations', async () => {
     const end = new AbortController();
     const { handler, answer, asked } = slowHandler();
@@ -322,6 +419,45 @@ test('N1: concurrent admissions accept the same pods as admissions one after ano
         const admitted = told.filter((line) => line.endsWith('admitted')).map((line) => line.split(' ')[0]);
         expect(admitted.sort()).toEqual(oneByOne.map(({ metadata }) => metadata.name));
         expect(told).toHaveLength(pods.length);
+      },
+    ),
+  );
+});
+
+test('N1: pods never hold more than the node has, even if pods are admitted before older ones that are overdue', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ size: fc.integer({ min: 1, max: 4 }), isSlow: fc.boolean() }), { maxLength: 8 }),
+      fc.boolean(),
+      fc.infiniteStream(fc.nat()),
+      async (wanted, isDeviceFirst, picks) => {
+        const places = 6;
+        const of = (pod: Pod) => wanted[Number(pod.metadata.name)] ?? { size: 0, isSlow: false };
+        const pending: (() => void)[] = [];
+        const sizeOf = (pods: readonly Pod[]): number => pods.reduce((sum, one) => sum + of(one).size, 0);
+        const fits: AdmitHandler = {
+          admit: (pod, others) => (sizeOf([pod, ...others]) <= places ? { admit: true } : full),
+        };
+        const device: AdmitHandler = {
+          admit: (pod) =>
+            of(pod).isSlow
+              ? new Promise((resolve) => void pending.push(() => resolve({ admit: true })))
+              : { admit: true },
+        };
+        const { admissions, active, told, clock } = setUp(isDeviceFirst ? [device, fits] : [fits, device]);
+        const waiting = wanted.map((_, index) => makePod(`${index}`));
+        for (let steps = 0; waiting.length + pending.length > 0 && steps < 200; steps++) {
+          const pick = picks.next().value;
+          if (pick % 3 === 0) await clock.advance(10_000);
+          else if (pick % 3 === 1) admissions.admit(waiting.splice(0, 1), signal);
+          else for (const next of pending.splice(pick % (pending.length + 1), 1)) next();
+          // Several events may happen in one turn of the event loop.
+          if (pick % 2 === 0) await settled();
+          expect(sizeOf(active)).toBeLessThanOrEqual(places);
+        }
+        await settled();
+        expect(sizeOf(active)).toBeLessThanOrEqual(places);
+        if (waiting.length + pending.length === 0) expect(told).toHaveLength(wanted.length);
       },
     ),
   );

@@ -35,7 +35,12 @@ describe('admission of pods', () => {
       },
     };
     expect(
-      admitPod([{ admit: () => ({ admit: true }) }, refuse, never], makePod('a'), [], new AbortController().signal),
+      admitPod(
+        [{ admit: () => ({ admit: true }) }, refuse, never],
+        makePod('a'),
+        () => [],
+        new AbortController().signal,
+      ),
     ).toEqual({
       admit: false,
       reason: 'First',

@@ -6,7 +6,7 @@ export interface AdmitHandler {
   /**
    * Admits or rejects a pod. A handler may take long, for example to query a device plugin or to preempt other pods.
    * Meanwhile, the admission of other pods continues. May be called again for a pod that the handler rejected or
-   * released.
+   * released, but not while an earlier call for a pod with the same UID is in progress.
    * @param activePods pods that hold resources of the node: admitted, or possibly admitted before this one (N1)
    * @param signal aborted when the pod is gone or must terminate
    */

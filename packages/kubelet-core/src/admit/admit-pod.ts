@@ -6,6 +6,7 @@ import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
  * Calls each handler in turn. The first rejection decides, and the handlers before it release their reservations. A
  * handler that throws rejects the pod. Returns a promise only if a handler returns one. The promise never rejects: for
  * a rejected pod it resolves to a result with `admit: false`.
+ * @param activePods called before each handler, because a handler may take long, and other pods begin and end meanwhile
  * @param signal if aborted, the pod is rejected and all reservations are released
  * @param onRecovery called when a recoverable rejection starts its recovery; if absent, recoverable rejections are
  * final
@@ -13,13 +14,15 @@ import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
 export function admitPod(
   handlers: readonly AdmitHandler[],
   pod: Pod,
-  activePods: readonly Pod[],
+  activePods: () => readonly Pod[],
   signal: AbortSignal,
   onRecovery?: () => void,
 ): AdmitResult | Promise<AdmitResult> {
   const [handler, ...others] = handlers;
   if (handler === undefined) return { admit: true };
-  const verdict = whenSettled(ask(handler, pod, activePods, signal), (result) => recovered(result, signal, onRecovery));
+  const verdict = whenSettled(ask(handler, pod, activePods(), signal), (result) =>
+    recovered(result, signal, onRecovery),
+  );
   return whenSettled(verdict, (result) => {
     if (!result.admit) return result;
     const rest: AdmitResult | Promise<AdmitResult> = signal.aborted
@@ -78,6 +81,7 @@ function unexpected(err: unknown): Refusal {
   return { admit: false, reason: 'UnexpectedAdmissionError', message: `Unexpected error: ${errorText(err)}` };
 }
 
-function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+/** Returns whether the value is a promise, also one of another class. */
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
   return typeof value === 'object' && value !== null && 'then' in value;
 }

@@ -54,7 +54,7 @@ export async function runPodsOnce(
   const admitted: Pod[] = [];
   const results: Promise<RunPodResult>[] = [];
   for (const pod of pods) {
-    const verdict = await admitPod(components.admitHandlers, pod, [...admitted], signal);
+    const verdict = await admitPod(components.admitHandlers, pod, () => [...admitted], signal);
     signal.throwIfAborted();
     if (verdict.admit) {
       confirmAll(components.admitHandlers, pod);

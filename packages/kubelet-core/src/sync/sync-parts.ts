@@ -62,6 +62,7 @@ export function makeSyncParts(components: SyncComponents): SyncParts {
   const updates = new WorkerUpdates({ ...components, uids, isUndecided });
   const results = new AdmissionResults({ ...components, active, updates });
   const admissions: Admissions = new Admissions({
+    clock: components.clock,
     handlers: components.admitHandlers,
     journal: components.journal,
     activePods: () => active.list(),
