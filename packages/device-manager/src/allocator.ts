@@ -11,6 +11,7 @@ import {
 } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
 import { aligned, chooseDevices, type DeviceDemand, fillChoice } from './choose-devices.ts';
+import { containersOf } from './containers-of.ts';
 import { devicesByNuma } from './device.ts';
 import { byAffinity, deviceHints, hasTopology } from './device-hints.ts';
 import { DeviceError } from './errors.ts';
@@ -209,7 +210,7 @@ export class Allocator {
       const choice = chooseDevices(this.#demand(pod, container, resource, required));
       if (choice.kind === 'granted') return undefined;
       if (choice.kind === 'refused') {
-        if (choice.short && (await this.#waitedForHolder(pod.metadata.uid, container, resource, signal))) continue;
+        if (choice.short && (await this.#waitedInPlace(pod.metadata.uid, container, resource, signal))) continue;
         throw new DeviceError('Refused', choice.message);
       }
       const affinity = this.#parts.affinity(pod.metadata.uid, container);
@@ -232,36 +233,77 @@ export class Allocator {
   }
 
   /**
-   * Waits for another pod that may soon free devices that the pod requests and does not have.
-   * @returns false if there is no such pod @throws the signal's reason
+   * Waits for other pods that may soon free devices that the pod requests. The pod must have given up what it got so far
+   * in its admission.
+   * @param isUnaligned whether the pod was refused because its devices are on the wrong NUMA nodes, so that a wait may
+   * help although enough devices are free
+   * @returns false if no wait can help @throws the signal's reason
    */
-  async waitedForHolder(pod: Pod, container: Container, signal: AbortSignal): Promise<boolean> {
+  async waitedForHolder(pod: Pod, isUnaligned: boolean, signal: AbortSignal): Promise<boolean> {
     const { uid } = pod.metadata;
-    for (const [resource, required] of this.demands(pod, container)) {
-      const isMissing = required > 0 && this.#parts.held.devices(uid, container.name, resource) === undefined;
-      if (isMissing && (await this.#waitedForHolder(uid, container.name, resource, signal))) return true;
+    const supplies = this.demands(pod, podAsContainer(pod))
+      .filter(([, required]) => required > 0)
+      .map(([resource, required]) => ({ resource, ...this.#supply(uid, resource, required) }));
+    if (supplies.some(({ isHopeless }) => isHopeless)) return false;
+    for (const { resource, isShort } of supplies) {
+      const container = containersOf(pod).find(({ resources }) => resources?.limits?.[resource] !== undefined);
+      if ((isShort || isUnaligned) && (await this.#waitedForHolder(uid, container?.name ?? '', resource, signal))) {
+        return true;
+      }
     }
     return false;
   }
 
+  /**
+   * Compares the devices that a pod needs with the free ones. `isShort`: too few are free. `isHopeless`: too few are
+   * free even when the pods for which the pod can wait have freed theirs.
+   */
+  #supply(
+    podUid: string,
+    resource: string,
+    required: number,
+  ): { readonly isShort: boolean; readonly isHopeless: boolean } {
+    const { inventory, held, ending } = this.#parts;
+    const own = held.ofPodAndResource(podUid, resource) ?? new Set<string>();
+    const inUse = new Set([...(held.held().get(resource) ?? []), ...this.#reservations.of(resource)]);
+    const healthy = [...(inventory.healthy(resource) ?? [])];
+    const available = healthy.filter((id) => own.has(id) || !inUse.has(id)).length;
+    const holders = [...ending(), ...this.#undecidedHolders(podUid, resource, 'older')];
+    const freed = new Set([
+      ...holders.flatMap((uid) => [...(held.ofPodAndResource(uid, resource) ?? [])]),
+      ...this.#reservations.of(resource),
+    ]);
+    const later = healthy.filter((id) => own.has(id) || !inUse.has(id) || freed.has(id)).length;
+    return { isShort: available < required, isHopeless: later < required };
+  }
+
+  /**
+   * Waits without giving up devices: a pod in admission for younger pods in admission, a pod that has been admitted for
+   * any pod that may soon free devices.
+   * @returns false if there is no such pod @throws the signal's reason
+   */
+  async #waitedInPlace(podUid: string, container: string, resource: string, signal: AbortSignal): Promise<boolean> {
+    const { noted, undecided } = this.#parts;
+    if (undecided.before(podUid) === undefined) {
+      return await this.#waitedForHolder(podUid, container, resource, signal);
+    }
+    if (this.#undecidedHolders(podUid, resource, 'younger').length === 0) return false;
+    const what = `${resource}: a younger pod that is not admitted yet holds devices`;
+    await noted({ podUid, container, what }, () => this.#holdersChanged(podUid, resource, 'younger', signal), signal);
+    return true;
+  }
+
   async #waitedForHolder(podUid: string, container: string, resource: string, signal: AbortSignal): Promise<boolean> {
-    const { clock, undecided, noted, freeGone, ending } = this.#parts;
+    const { clock, noted, freeGone, ending } = this.#parts;
     const last = this.#endingHolder(resource);
-    const older = this.#undecidedHolders(podUid, resource);
-    if (last === undefined && older === '') return false;
+    if (last === undefined && this.#undecidedHolders(podUid, resource, 'older').length === 0) return false;
     const what =
       last === undefined
         ? `${resource}: an older pod that is not admitted yet holds devices`
         : `${resource}: termination of pod ${last}, which holds devices until then`;
     const wait = async (): Promise<void> => {
-      if (last !== undefined) {
-        while (ending().includes(last)) await sleep(clock, ENDING_LOOK_MS, signal);
-        return;
-      }
-      // The wait goes on if pods without such devices end their admission. Otherwise, two waiting pods that each begin
-      // their admission anew after the wait would wake each other without end.
-      do await undecided.change(signal);
-      while (this.#undecidedHolders(podUid, resource) === older);
+      if (last === undefined) await this.#holdersChanged(podUid, resource, 'older', signal);
+      else while (ending().includes(last)) await sleep(clock, ENDING_LOOK_MS, signal);
     };
     await noted({ podUid, container, what }, wait, signal);
     freeGone();
@@ -269,19 +311,34 @@ export class Allocator {
   }
 
   /**
-   * Returns the older pods, joined to one text, that are still in admission and have allocated, or reserved, devices of
-   * the resource that they may not keep. A pod that waits for another resource does not delay others (W6).
+   * Resolves when other pods in admission hold devices of the resource. The wait goes on if pods without such devices
+   * end their admission. Otherwise, two waiting pods that each begin their admission again after the wait would wake
+   * each other without end.
    */
-  #undecidedHolders(podUid: string, resource: string): string {
+  async #holdersChanged(
+    podUid: string,
+    resource: string,
+    age: 'older' | 'younger',
+    signal: AbortSignal,
+  ): Promise<void> {
+    const before = this.#undecidedHolders(podUid, resource, age).join();
+    do await this.#parts.undecided.change(signal);
+    while (this.#undecidedHolders(podUid, resource, age).join() === before);
+  }
+
+  /**
+   * Returns the older or younger pods that are still in admission and have allocated, or reserved, devices of the
+   * resource that they may not keep. A pod that waits for another resource does not delay others (W6).
+   */
+  #undecidedHolders(podUid: string, resource: string, age: 'older' | 'younger'): readonly string[] {
     const { held, undecided } = this.#parts;
-    const older = undecided.olderThan(podUid, (uid, before) => {
+    return undecided.others(podUid, age, (uid, before) => {
       if (this.#reservations.has(resource, uid)) return true;
       const had = new Set(before.map((grant) => `${grant.container}\0${grant.resource}`));
       return held
         .ofPod(uid)
         .some((grant) => grant.resource === resource && !had.has(`${grant.container}\0${grant.resource}`));
     });
-    return older.join();
   }
 
   /**

@@ -13,6 +13,7 @@ import {
 import { errorText, type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { Allocator } from './allocator.ts';
 import { type ContainerDevices, joinAnswers } from './container-devices.ts';
+import { containersOf } from './containers-of.ts';
 import { type Device, type DevicesByNuma, deviceIds } from './device.ts';
 import { DeviceRecord } from './device-record.ts';
 import { atLeastHeld, type DeviceResources, deviceResources } from './device-resources.ts';
@@ -21,7 +22,7 @@ import type { RegisterRequest } from './generated/types.ts';
 import { DeviceInventory } from './inventory.ts';
 import { type DeviceMetrics, deviceMetrics, forgetSeries } from './metrics.ts';
 import { type NotedWait, unnoted } from './noted-wait.ts';
-import { PodDevices } from './pod-devices.ts';
+import { type HeldGrant, PodDevices } from './pod-devices.ts';
 import { foundProblem, Plugins } from './registration.ts';
 import { RegistrationServer } from './registration-server.ts';
 import { resourcesStatus } from './resource-status.ts';
@@ -35,11 +36,12 @@ export interface DevicePods {
    */
   active(): readonly Pod[];
   /**
-   * Returns whether a container of a pod that is not active may still run; the pod keeps its devices until then.
-   * Default: no container may.
+   * Returns whether a container of a pod that is not active may still run; the pod keeps its devices until then. Must
+   * return true for a pod that a source may still report. Default: no container may run if {@link sourcesReady} returns
+   * true, and any container may run if not.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known. Until all pods are known, no devices are freed. */
+  /** Returns whether all pods of the node are known. */
   sourcesReady(): boolean;
 }
 
@@ -215,14 +217,14 @@ export class DeviceManager {
   }
 
   /**
-   * Waits for another pod that may soon free devices that the pod requests: an older pod in admission, or one that
-   * terminates. @returns false if there is no such pod @throws the signal's reason
+   * Waits for another pod that may soon free devices that the pod lacks: an older pod in admission, or one that
+   * terminates. The pod must hold no devices that it may not keep; see {@link giveUp}.
+   * @param lacks `alignment` if enough devices are free, but on the wrong NUMA nodes. Default: `devices`
+   * @returns false if no wait can help: enough devices are free, or too few even after the wait
+   * @throws the signal's reason
    */
-  async waitedForHolder(pod: Pod, signal: AbortSignal): Promise<boolean> {
-    for (const container of containersOf(pod)) {
-      if (await this.#allocator.waitedForHolder(pod, container, signal)) return true;
-    }
-    return false;
+  async waitedForHolder(pod: Pod, signal: AbortSignal, lacks: 'devices' | 'alignment' = 'devices'): Promise<boolean> {
+    return await this.#allocator.waitedForHolder(pod, lacks === 'alignment', signal);
   }
 
   /** Begins the admission of a pod whose containers get their devices one by one, by {@link allocate}. */
@@ -248,10 +250,25 @@ export class DeviceManager {
     this.#undecided.end(uid);
   }
 
+  /**
+   * Frees what a pod got since {@link begin}, because the pod could not get everything. The admission goes on, so that
+   * the pod keeps its turn.
+   */
+  giveUp({ metadata: { uid } }: Pod): void {
+    const before = this.#undecided.before(uid);
+    if (before === undefined) return;
+    this.#restore(uid, before);
+    this.#undecided.gaveUp();
+  }
+
   /** Reverts the allocation, because the admitted pod will not run after all. */
   release({ metadata: { uid } }: Pod): void {
     const before = this.#undecided.end(uid);
     if (before === undefined) return;
+    this.#restore(uid, before);
+  }
+
+  #restore(uid: string, before: readonly HeldGrant[]): void {
     this.#held.remove(uid);
     for (const grant of before) this.#held.set(grant);
     this.#record.writeSoon();
@@ -359,37 +376,55 @@ export class DeviceManager {
   }
 
   /**
-   * Returns the pods that hold devices although they are neither active nor in admission; none before all pods are
-   * known.
+   * Returns the pods that hold devices although they are neither active nor in admission. Before all pods are known,
+   * this includes pods that a source has not reported yet.
    */
   #leaving(): readonly string[] {
     const { pods } = this.#components;
     const uids = this.#held.uids();
-    if (uids.length === 0 || !pods.sourcesReady()) return [];
+    if (uids.length === 0) return [];
     const active = new Set(pods.active().map(({ metadata }) => metadata.uid));
     return uids.filter((uid) => !active.has(uid) && !this.#undecided.has(uid));
   }
 
   #mayRun(uid: string): boolean {
-    return this.#components.pods.mayRun?.(uid) ?? false;
+    const { pods } = this.#components;
+    return pods.mayRun?.(uid) ?? !pods.sourcesReady();
   }
 
   async #admit(pod: Pod, signal: AbortSignal): Promise<DeviceVerdict> {
-    const { uid } = pod.metadata;
     await this.load();
-    this.#undecided.begin(uid, this.#held.ofPod(uid));
-    try {
-      let any = false;
-      for (const container of containersOf(pod)) {
-        if (await this.#allocator.allocate(pod, container, signal)) any = true;
+    this.begin(pod);
+    for (;;) {
+      const { changes } = this.#undecided;
+      try {
+        let any = false;
+        for (const container of containersOf(pod)) {
+          if (await this.#allocator.allocate(pod, container, signal)) any = true;
+        }
+        if (any) await this.#record.write();
+        return { admit: true };
+      } catch (err) {
+        const isRefused = DeviceError.is(err) && err.code === 'Refused';
+        if (isRefused && (await this.#mayRetry(pod, changes, signal))) continue;
+        this.release(pod);
+        const message = `Allocate failed due to ${errorText(err)}, which is unexpected`;
+        return { admit: false, reason: 'UnexpectedAdmissionError', message };
       }
-      if (any) await this.#record.write();
-      return { admit: true };
-    } catch (err) {
-      this.release(pod);
-      const message = `Allocate failed due to ${errorText(err)}, which is unexpected`;
-      return { admit: false, reason: 'UnexpectedAdmissionError', message };
     }
+  }
+
+  /**
+   * Gives up the devices that a pod got so far, and waits for other pods that may soon free devices.
+   * @param changes number of changes of the pods in admission when the attempt began
+   * @returns false if another attempt cannot help
+   */
+  async #mayRetry(pod: Pod, changes: number, signal: AbortSignal): Promise<boolean> {
+    const isOutdated = this.#undecided.changes !== changes;
+    this.giveUp(pod);
+    if (signal.aborted) return false;
+    // Another pod freed devices after this pod had been refused, or did not get them itself.
+    return isOutdated || (await this.waitedForHolder(pod, signal).catch(() => false));
   }
 
   #told(resource: string, devices: ReadonlyMap<string, Device>): void {
@@ -408,10 +443,6 @@ export class DeviceManager {
     this.#record.writeToldSoon();
     if (countsText(this.#inventory) !== before) this.#components.onResourcesChanged?.();
   }
-}
-
-function containersOf({ spec }: Pod): readonly Container[] {
-  return [...(spec.initContainers ?? []), ...spec.containers];
 }
 
 function countsText(inventory: DeviceInventory): string {

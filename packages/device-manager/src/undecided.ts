@@ -8,14 +8,15 @@ interface Undecided {
 }
 
 /**
- * Pods in admission, whose devices may become free again soon. A pod whose admission began later waits for the decision
- * about these pods instead of being rejected. No pod waits for a pod whose admission began later, so two pods never
- * wait for each other.
+ * Pods in admission, whose devices may become free again soon. Another pod waits for the decision about these pods
+ * instead of being rejected. While a pod waits for a younger one, it keeps the devices that it got so far; before it waits
+ * for an older one, it gives them up. So two pods never wait for each other.
  */
 export class UndecidedPods {
   readonly #pods = new Map<string, Undecided>();
   readonly #waiting = new Set<() => void>();
   #turn = 0;
+  #changes = 0;
 
   begin(uid: string, before: readonly HeldGrant[]): void {
     this.#pods.set(uid, { turn: ++this.#turn, before: this.#pods.get(uid)?.before ?? before });
@@ -32,21 +33,47 @@ export class UndecidedPods {
   end(uid: string): readonly HeldGrant[] | undefined {
     const before = this.#pods.get(uid)?.before;
     this.#pods.delete(uid);
-    for (const wake of [...this.#waiting]) wake();
+    this.#changed();
     return before;
   }
 
-  /**
-   * Returns the UIDs of earlier pods in admission that satisfy `holds`. @param before the allocations of that pod from
-   * before its admission
-   */
-  olderThan(uid: string, holds: (uid: string, before: readonly HeldGrant[]) => boolean): readonly string[] {
-    const own = this.#pods.get(uid)?.turn ?? this.#turn + 1;
-    const older = [...this.#pods].filter(([other, { turn, before }]) => turn < own && holds(other, before));
-    return older.map(([other]) => other);
+  /** Returns the pod's allocations from before its admission; `undefined` if the pod is not in admission. */
+  before(uid: string): readonly HeldGrant[] | undefined {
+    return this.#pods.get(uid)?.before;
   }
 
-  /** Resolves when the admission of any pod has ended. @throws the signal's reason */
+  /** Notes that a pod in admission has given up the devices that it got so far. */
+  gaveUp(): void {
+    this.#changed();
+  }
+
+  /** Number of times that a pod in admission may have freed devices. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /**
+   * Returns the UIDs of the pods in admission that are older or younger than the pod and satisfy `holds`. A pod that is
+   * not in admission counts as the youngest. @param before the allocations of the other pod from before its admission
+   */
+  others(
+    uid: string,
+    age: 'older' | 'younger',
+    holds: (uid: string, before: readonly HeldGrant[]) => boolean,
+  ): readonly string[] {
+    const own = this.#pods.get(uid)?.turn ?? this.#turn + 1;
+    const others = [...this.#pods].filter(
+      ([other, { turn, before }]) => (age === 'older' ? turn < own : turn > own) && holds(other, before),
+    );
+    return others.map(([other]) => other);
+  }
+
+  #changed(): void {
+    this.#changes += 1;
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  /** Resolves when a pod in admission has freed devices, or when its admission has ended. @throws the signal's reason */
   async change(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);

@@ -255,7 +255,78 @@ describe('device manager: allocation at container start', () => {
   });
 });
 
+describe('device manager: pods in admission that need the same devices', () => {
+  const NIC = 'example.com/nic';
+
+  it('an older pod is not rejected because of a younger pod that waits for the older one', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await plug(['g'], {
+      async allocate() {
+        await promise;
+        return {};
+      },
+    });
+    await plug(['n'], { resource: NIC, socketName: 'nic.sock' });
+    const older = manager.admit(podOf('older', [containerOf('main', { [GPU]: '1', [NIC]: '1' })]), [], signal);
+    await clock.settle();
+    const end = new AbortController();
+    const younger = manager.admit(podOf('younger', [containerOf('main', { [NIC]: '1', [GPU]: '1' })]), [], end.signal);
+    await clock.settle();
+    expect(waits.at(-1)).toBe(`younger main: ${GPU}: an older pod that is not admitted yet holds devices`);
+    expect(manager.devicesOf('younger', 'main').size).toBe(0);
+    resolve();
+    expect(await older).toEqual({ admit: true });
+    end.abort(new Error('the pod is gone'));
+    expect(await younger).toMatchObject({ admit: false });
+  });
+
+  it('an older pod keeps its devices while it waits for a younger pod that is getting a device', async () => {
+    const gpus = Promise.withResolvers<void>();
+    const nics = Promise.withResolvers<void>();
+    await plug(['g'], {
+      async allocate() {
+        await gpus.promise;
+        return {};
+      },
+    });
+    await plug(['n'], {
+      ...{ resource: NIC, socketName: 'nic.sock' },
+      async allocate() {
+        await nics.promise;
+        throw new Error('broken');
+      },
+    });
+    const older = manager.admit(podOf('older', [containerOf('main', { [GPU]: '1', [NIC]: '1' })]), [], signal);
+    await clock.settle();
+    const younger = manager.admit(podOf('younger', [containerOf('main', { [NIC]: '1' })]), [], signal);
+    await clock.settle();
+    gpus.resolve();
+    await clock.settle();
+    expect(waits.at(-1)).toBe(`older main: ${NIC}: a younger pod that is not admitted yet holds devices`);
+    expect(manager.devicesOf('older', 'main').size).toBe(1);
+    nics.resolve();
+    expect(await younger).toMatchObject({ admit: false });
+    expect(await older).toMatchObject({ admit: false, message: expect.stringContaining('broken') });
+  });
+});
+
 describe('device manager: terminating pods', () => {
+  it.each([
+    ['has too few devices for the pod', ['a', 'b'], 2],
+    ['has more devices than the pod needs, and enough other devices are free', ['a', 'b', 'c'], 1],
+  ])('a pod does not wait for a terminating pod that %s', async (_what, devices, needed) => {
+    await plug(devices);
+    active = ['runs', 'old'].map((uid) => podOf(uid, [containerOf('main', { [GPU]: '1' })]));
+    for (const pod of active) expect(await manager.admit(pod, [], signal)).toEqual({ admit: true });
+    for (const pod of active) manager.admitted(pod);
+    active = active.slice(0, 1);
+    ending.add('old');
+    const next = podOf('next', [containerOf('main', { [GPU]: `${needed}` })]);
+    expect(await manager.waitedForHolder(next, signal)).toBe(false);
+    expect(await manager.admit(next, [], signal)).toMatchObject({ admit: needed === 1 });
+    expect(waits.filter((wait) => wait.includes('termination'))).toEqual([]);
+  });
+
   it('N8: a terminating pod keeps its devices while its containers may run, and a new pod waits for the devices', async () => {
     await plug(['a']);
     ending.add('old');
@@ -329,8 +400,17 @@ describe('device manager: state of the node', () => {
     await clock.advance(1000);
     await plug(['a'], { socketName: 'again.sock' });
     expect(second.devicesOf('u', 'main').size).toBe(1);
-    const other = await second.admit(podOf('other', [containerOf('main', { [GPU]: '1' })]), [], signal);
-    expect(other.admit).toBe(false);
+    let verdict: unknown;
+    const end = new AbortController();
+    const admission = Promise.resolve(
+      second.admit(podOf('other', [containerOf('main', { [GPU]: '1' })]), [], end.signal),
+    ).then((answer) => {
+      verdict = answer;
+    });
+    await clock.advance(60_000);
+    expect(verdict).toBeUndefined();
+    end.abort(new Error('the pod is gone'));
+    await admission;
   });
 
   it('W6: records that a pod waits for a plugin or for the devices of an older pod', async () => {

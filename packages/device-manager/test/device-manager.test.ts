@@ -325,11 +325,27 @@ describe('device admission', () => {
       reason: 'UnexpectedAdmissionError',
       message: `Allocate failed due to requested number of devices unavailable for ${GPU}. Requested: 1, Available: 0, which is unexpected`,
     });
+    active = [];
+    expect(await admit(onePod('two'))).toEqual({ admit: true });
+  });
+
+  it('N8: a pod waits for the devices of a pod that a source may still report', async () => {
+    const clock = new FakeClock();
+    await start({ clock });
+    await plug(['a']);
+    expect(await admit(onePod('one'))).toEqual({ admit: true });
     sourcesReady = false;
     active = [];
-    expect((await admit(onePod('two'))).admit).toBe(false);
+    let verdict: unknown;
+    const second = admit(onePod('two')).then((answer) => {
+      verdict = answer;
+    });
+    await clock.advance(60_000);
+    expect(verdict).toBeUndefined();
     sourcesReady = true;
-    expect(await admit(onePod('two'))).toEqual({ admit: true });
+    await clock.advance(250);
+    await second;
+    expect(verdict).toEqual({ admit: true });
   });
 
   it('N8: never allocates the same device to two pods that are admitted concurrently', async () => {
