@@ -167,13 +167,55 @@ describe('CPUs of pods that end', () => {
     expect(await admitted).toEqual({ admit: true });
   });
 
+  test('F4: CPUs of a pod that has terminated are free before all pod sources are ready', async () => {
+    const node = new TestNode();
+    await node.admit(pod('a', '6'));
+    node.remove('a');
+    node.sourcesReady = false;
+    const admitted = node.admit(pod('b', '6'));
+    await settle();
+    expect(node.waits).toEqual(['b: termination of pod a, which holds CPUs or memory until then']);
+    node.finished.add('a');
+    await node.clock.advance(250);
+    expect(await admitted).toEqual({ admit: true });
+  });
+
+  test.each<[string, Partial<Parameters<TestNode['restarted']>[0]>, Pod]>([
+    ['more CPUs than the machine has', {}, pod('b', '100')],
+    ['half a core with full-pcpus-only', { cpuManagerPolicyOptions: { 'full-pcpus-only': 'true' } }, pod('b', '1')],
+    ['more CPUs than a NUMA node has', { topologyManagerPolicy: 'single-numa-node' }, pod('b', '6')],
+  ])('a pod that requests %s is rejected at once, although another pod terminates', async (_what, options, wanted) => {
+    const node = new TestNode(options);
+    await node.admit(pod('a', '2'));
+    node.remove('a');
+    node.ending.add('a');
+    expect(await node.admit(wanted)).toMatchObject({ admit: false });
+    expect(node.waits).toEqual([]);
+  });
+
+  test('a pod is not rejected because of the CPUs of a younger pod whose admission is not decided', async () => {
+    const node = new TestNode();
+    await node.admit(pod('a', '2'));
+    node.remove('a');
+    node.ending.add('a');
+    const older = node.admit(pod('older', '6'));
+    await settle();
+    const { signal } = new AbortController();
+    expect(await node.resources.admit(pod('younger', '2'), [], signal)).toEqual({ admit: true });
+    node.ending.clear();
+    await node.clock.advance(1000);
+    expect(node.waits.at(-1)).toBe('older: another pod that is not admitted yet holds CPUs or memory');
+    node.resources.release(pod('younger', '2'));
+    expect(await older).toEqual({ admit: true });
+  });
+
   test('a pod that a later admit handler rejected frees its CPUs for a waiting pod', async () => {
     const node = new TestNode();
     const { signal } = new AbortController();
     expect(await node.resources.admit(pod('a', '6'), [], signal)).toEqual({ admit: true });
     const second = node.admit(pod('b', '6'));
     await settle();
-    expect(node.waits).toEqual(['b: an older pod that is not admitted yet holds CPUs or memory']);
+    expect(node.waits).toEqual(['b: another pod that is not admitted yet holds CPUs or memory']);
     node.resources.release(pod('a', '6'));
     expect(await second).toEqual({ admit: true });
     await settle();
@@ -620,6 +662,7 @@ const idleDevices: AlignedDevices = {
   hints: () => new Map(),
   begin: () => {},
   allocate: async () => {},
+  giveUp: () => {},
   stored: async () => {},
   admitted: () => {},
   release: () => {},
@@ -650,15 +693,11 @@ describe('topology manager', () => {
     ];
     const allocated: string[] = [];
     const devices: AlignedDevices = {
-      load: async () => {},
+      ...idleDevices,
       hints: () => new Map([['example.com/gpu', onOne]]),
-      begin: () => {},
       allocate: async ({ metadata }, { name }) => {
         allocated.push(`${name} on ${node.resources.affinityOf(metadata.uid, name)}`);
       },
-      stored: async () => {},
-      admitted: () => {},
-      release: () => {},
     };
     const node = new TestNode(
       {
@@ -687,6 +726,109 @@ describe('topology manager', () => {
     const node = new TestNode({ topologyManagerPolicy: 'single-numa-node' }, { devices });
     expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
     expect([node.cpus('a'), node.resources.affinityOf('a', 'main')]).toEqual(['2,6', [1]]);
+  });
+
+  /** Devices of which container `c1` of pod `p` gets its own when the test calls `answer`. */
+  function slowDevices(): { readonly devices: AlignedDevices; readonly answer: () => void } {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const devices: AlignedDevices = {
+      ...idleDevices,
+      allocate: async ({ metadata }, { name }) => {
+        if (metadata.uid === 'p' && name === 'c1') await promise;
+      },
+    };
+    return { devices, answer: resolve };
+  }
+
+  test('a pod whose device plugin answers within a second keeps the NUMA node that its next container needs', async () => {
+    const { devices, answer } = slowDevices();
+    const hints: AlignedDevices['hints'] = ({ metadata }, container) => {
+      const nodes = [container?.name === 'c1' ? 0 : 1];
+      return new Map(metadata.uid === 'p' ? [['example.com/gpu', [{ nodes, preferred: true }]]] : []);
+    };
+    const node = new TestNode(
+      { machine: machineOf({ sockets: 3 }), reservedSystemCPUs: '0', topologyManagerPolicy: 'single-numa-node' },
+      { devices: { ...devices, hints } },
+    );
+    const verdicts = [
+      node.admit(podOf('p', [containerOf('c1', '3'), containerOf('c2', '4')])),
+      node.admit(pod('y', '2')),
+    ];
+    await settle();
+    answer();
+    expect(await Promise.all(verdicts)).toEqual([{ admit: true }, { admit: true }]);
+  });
+
+  test('W6: a device plugin that does not answer delays other pods by at most a second', async () => {
+    const { devices, answer } = slowDevices();
+    const node = new TestNode({}, { devices });
+    const hanging = node.admit(podOf('p', [containerOf('c1', '2')]));
+    let verdict: unknown;
+    const other = node.admit(pod('y', '2')).then((answer) => {
+      verdict = answer;
+    });
+    await settle();
+    expect(verdict).toBeUndefined();
+    await node.clock.advance(1000);
+    await other;
+    expect(verdict).toEqual({ admit: true });
+    answer();
+    expect(await hanging).toEqual({ admit: true });
+  });
+
+  test.each([
+    ['', 0],
+    [', also if its device plugin is slow', 1000],
+  ])(
+    'a pod gets the CPUs that an older pod gives up before that pod waits for something else%s',
+    async (_when, slowMs) => {
+      const { devices, answer } = slowDevices();
+      const node = new TestNode({}, { devices });
+      await node.admit(pod('a', '2'));
+      node.remove('a');
+      node.ending.add('a');
+      const end = new AbortController();
+      const older = node.admit(podOf('p', [containerOf('c1', '4'), containerOf('c2', '3')]), end.signal);
+      await settle();
+      const younger = node.admit(pod('y', '3'));
+      await node.clock.advance(slowMs);
+      answer();
+      expect(await younger).toEqual({ admit: true });
+      expect(node.waits.at(-1)).toBe('p: termination of pod a, which holds CPUs or memory until then');
+      end.abort(new Error('pod is gone'));
+      expect(await older).toMatchObject({ admit: false });
+    },
+  );
+
+  test('a pod that lacks only CPUs does not wait for a pod that holds a device', async () => {
+    const devices: AlignedDevices = { ...idleDevices, waitedForHolder: async () => await new Promise(() => {}) };
+    const node = new TestNode({}, { devices });
+    await node.admit(pod('a', '6'));
+    const main = containerOf('main', '4', '64Mi', { 'example.com/gpu': '1' });
+    expect(await node.admit(podOf('b', [main]))).toMatchObject({ admit: false });
+  });
+
+  test('a pod waits for devices that another pod holds, without keeping CPUs', async () => {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    let attempts = 0;
+    const lacking: string[] = [];
+    const devices: AlignedDevices = {
+      ...idleDevices,
+      async allocate() {
+        if (++attempts === 1) throw new Error('Requested: 1, Available: 0');
+      },
+      waitedForHolder: async (_pod, _signal, lacks) => {
+        lacking.push(lacks);
+        return await promise;
+      },
+    };
+    const node = new TestNode({}, { devices });
+    const admitted = node.admit(pod('a', '2'));
+    await settle();
+    expect([node.cpus('a'), lacking]).toEqual(['', ['devices']]);
+    resolve(true);
+    expect(await admitted).toEqual({ admit: true });
+    expect(node.cpus('a')).toBe('1,5');
   });
 
   test('a pod for whose devices no NUMA node fits waits for the pod that holds devices', async () => {
@@ -747,14 +889,11 @@ describe('topology manager', () => {
   test('CPUs and devices of a pod are released if one of its devices cannot be allocated', async () => {
     const calls: string[] = [];
     const devices: AlignedDevices = {
-      load: async () => {},
-      hints: () => new Map(),
+      ...idleDevices,
       begin: () => calls.push('begin'),
       allocate: async () => {
         throw new Error('no healthy devices present');
       },
-      stored: async () => {},
-      admitted: () => {},
       release: () => calls.push('release'),
     };
     const node = new TestNode({}, { devices });

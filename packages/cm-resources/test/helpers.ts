@@ -23,6 +23,8 @@ export class TestNode {
   readonly running: Map<string, readonly RunningContainer[]> = new Map();
   /** UIDs of pods that are no longer active, but whose containers may still run. */
   readonly ending: Set<string> = new Set();
+  /** UIDs of pods whose containers are known to have stopped before all sources were ready. */
+  readonly finished: Set<string> = new Set();
   readonly updates: string[] = [];
   readonly waits: string[] = [];
   sourcesReady = true;
@@ -48,7 +50,7 @@ export class TestNode {
         metrics: this.metrics,
         pods: {
           active: () => this.active,
-          mayRun: (uid) => this.ending.has(uid),
+          mayRun: (uid) => this.ending.has(uid) || (!this.sourcesReady && !this.finished.has(uid)),
           sourcesReady: () => this.sourcesReady,
         },
         containers: {

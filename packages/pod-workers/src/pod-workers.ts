@@ -42,6 +42,8 @@ export class PodWorkers implements AsyncDisposable {
   /** Reject functions of the callers that wait for a kill. */
   readonly #waiting = new Set<(reason: unknown) => void>();
   #podsSynced = false;
+  /** UIDs of pods that terminated and were forgotten before the first {@link syncKnownPods}. */
+  readonly #terminatedEarly = new Set<string>();
   #lifecycle: 'new' | 'started' | 'stopped' = 'new';
 
   /** @throws OptionsError naming the invalid component or option */
@@ -162,6 +164,7 @@ export class PodWorkers implements AsyncDisposable {
    */
   syncKnownPods(desiredPods: readonly Pod[]): ReadonlyMap<string, PodWorkerSync> {
     this.#podsSynced = true;
+    this.#terminatedEarly.clear();
     const desired = new Set(desiredPods.map((pod) => pod.metadata.uid));
     const known = new Map<string, PodWorkerSync>();
     for (const { state: before } of [...this.#workers.values()]) {
@@ -209,10 +212,11 @@ export class PodWorkers implements AsyncDisposable {
   }
 
   /**
-   * Returns whether containers of the pod may run now or may be started. Returns true for unknown pods until the first
-   * {@link syncKnownPods}.
+   * Returns whether containers of the pod may run now or may be started. Until the first {@link syncKnownPods}, returns
+   * true for unknown pods, except for those that only the runtime knew and that have terminated.
    */
   couldHaveRunningContainers(uid: string): boolean {
+    if (this.#terminatedEarly.has(uid)) return false;
     return predicates.couldHaveRunningContainers(this.#state(uid), this.#podsSynced);
   }
 
@@ -297,8 +301,10 @@ export class PodWorkers implements AsyncDisposable {
     if (state === undefined) {
       before?.setTimer(undefined);
       this.#workers.delete(uid);
+      if (before !== undefined && event.type === 'ended' && !this.#podsSynced) this.#terminatedEarly.add(uid);
     } else if (before === undefined) {
       this.#workers.set(uid, new Worker(state));
+      this.#terminatedEarly.delete(uid);
     } else {
       before.state = state;
     }

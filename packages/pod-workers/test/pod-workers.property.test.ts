@@ -73,6 +73,8 @@ class World {
   /** Static pods of the shared name in order of arrival, while they wait. */
   line: string[] = [];
   housekept = false;
+  /** Pods that terminated as pods that only the runtime knows, and have had no worker since. */
+  readonly terminatedAsOrphans = new Set<string>();
   broken: unknown;
   readonly stop = new AbortController();
 
@@ -239,6 +241,7 @@ class World {
         life.applied = call.podStatusFn?.({}).reason ?? '';
       }
       if (call.ok && call.step === 'syncTerminatedPod') life.terminated = 'done';
+      if (call.ok && call.step === 'syncTerminatingRuntimePod') this.terminatedAsOrphans.add(call.uid);
       return;
     }
     if (call.step === 'syncPod') {
@@ -273,14 +276,13 @@ class World {
         // P6: outside of housekeeping, only a pod that never had a spec is forgotten.
         this.lives.delete(of);
         this.phases.delete(of);
-        for (const answer of [
-          this.workers.shouldPodContentBeRemoved(of),
-          !this.workers.couldHaveRunningContainers(of),
-        ]) {
-          expect([of, answer]).toEqual([of, this.housekept]); // P5: an unknown pod counts as gone only after housekeeping.
-        }
+        // P5: an unknown pod counts as gone only after housekeeping, or after it has terminated as an orphan.
+        const isStopped = this.housekept || this.terminatedAsOrphans.has(of);
+        expect([of, this.workers.shouldPodContentBeRemoved(of)]).toEqual([of, this.housekept]);
+        expect([of, this.workers.couldHaveRunningContainers(of)]).toEqual([of, !isStopped]);
         continue;
       }
+      this.terminatedAsOrphans.delete(of);
       const { phase, activity } = explanation;
       // P1: a pod never returns to an earlier phase.
       expect(PHASES.indexOf(phase)).toBeGreaterThanOrEqual(PHASES.indexOf(this.phases.get(of) ?? 'unknown'));

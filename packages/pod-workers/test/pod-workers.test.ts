@@ -114,6 +114,15 @@ describe('the life of a pod', () => {
     expect(completed).toBe(1);
     expect(workers.explain('uid-1')).toBeUndefined();
   });
+
+  it('P5: no container of a pod that terminated before all sources were ready may run, until the pod has a worker again', async () => {
+    workers.updatePod({ updateType: 'kill', runningPod: runtimePod() });
+    await clock.settle();
+    expect(workers.couldHaveRunningContainers('uid-1')).toBe(false);
+    expect(workers.couldHaveRunningContainers('unknown')).toBe(true);
+    workers.updatePod({ updateType: 'create', pod: pod() });
+    expect(workers.couldHaveRunningContainers('uid-1')).toBe(true);
+  });
 });
 
 describe('the steps of one pod', () => {

@@ -1,13 +1,13 @@
-import { type Clock, sleep, untilAborted } from '@node-agent/async';
+import { type Clock, type GateTurn, LendingGate, sleep, untilAborted } from '@node-agent/async';
 import type { AdmitResult, TopologyHint } from '@node-agent/contracts';
 import { isExtendedResource, type Pod, podQosClass } from '@node-agent/pod-spec';
-import { errorText, type Logger } from '@node-agent/telemetry';
+import { errorText, type Logger, noMetrics } from '@node-agent/telemetry';
 import { containersOf } from '../containers-of.ts';
 import { ContainerResourcesError } from '../errors.ts';
 import { getsMemory } from '../memory/requested-memory.ts';
 import { type Affinities, countAligned, PodAllocation } from './allocation.ts';
 import type { HeldContainers, Ledger } from './ledger.ts';
-import type { ResourceMetrics } from './metrics.ts';
+import { type ResourceMetrics, resourceMetrics } from './metrics.ts';
 import type { Policies } from './policies.ts';
 import type { AlignedDevices, NotedWait, ResourcePods } from './ports.ts';
 import { UndecidedPods } from './undecided-pods.ts';
@@ -28,18 +28,33 @@ interface AdmissionParts {
   readonly onChanged: () => void;
 }
 
+/**
+ * Time in ms after which the attempt of a pod to get its resources no longer delays the attempts of other pods: a device
+ * plugin is slow.
+ */
+const SLOW_MS = 1000;
+
+/** Metrics of attempts that only show whether a pod would get its resources. */
+const UNCOUNTED = resourceMetrics(noMetrics, false);
+
 /** Interval in ms at which a waiting pod's admission checks whether a pod that holds resources is gone. */
 const GONE_LOOK_MS = 250;
 
-/** Allocates resources to pods in admission, and frees the resources of pods that no longer exist. */
+/**
+ * Allocates resources to pods in admission, and frees the resources of pods that no longer exist. The pods try to get
+ * their resources one after another, in order of arrival, because a later pod could take what an earlier one needs for
+ * its next container.
+ */
 export class Admissions {
   readonly #parts: AdmissionParts;
+  readonly #attempts: LendingGate;
   readonly #undecided = new UndecidedPods();
   /** NUMA affinities of each pod's containers, by pod UID. */
   readonly #affinities = new Map<string, Affinities>();
 
   constructor(parts: AdmissionParts) {
     this.#parts = parts;
+    this.#attempts = new LendingGate({ clock: parts.clock }, { concurrency: 1, overdueMs: SLOW_MS });
   }
 
   /** Admits or rejects a pod; returns synchronously if the pod can get no resources of its own. */
@@ -119,8 +134,7 @@ export class Admissions {
   /** Frees the CPUs and memory of pods that are gone (upstream: `removeStaleState`). */
   freeGone(): void {
     const { pods, ledger, logger, onChanged } = this.#parts;
-    if (!pods.sourcesReady()) return;
-    const mayRun = (uid: string): boolean => pods.mayRun?.(uid) ?? false;
+    const mayRun = (uid: string): boolean => pods.mayRun?.(uid) ?? !pods.sourcesReady();
     for (const uid of this.#absent(this.#affinities.keys())) if (!mayRun(uid)) this.#affinities.delete(uid);
     const gone = this.#leaving().filter((uid) => !mayRun(uid));
     for (const uid of gone) {
@@ -175,27 +189,56 @@ export class Admissions {
    * tries again.
    */
   async #allocate(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { devices, ledger } = this.#parts;
-    const { uid } = pod.metadata;
+    const { devices } = this.#parts;
+    // A pod that has waited goes before pods that have not tried yet.
+    let turn: GateTurn = 'normal';
     for (;;) {
-      signal.throwIfAborted();
-      this.freeGone();
-      const affinities: Affinities = new Map();
-      this.#affinities.set(uid, affinities);
+      const { changes } = this.#undecided;
       try {
-        await new PodAllocation(this.#parts, pod, affinities).run(signal);
+        await this.#attempts.run(turn, () => this.#attempt(pod, signal), signal);
         return;
       } catch (err) {
-        ledger.revert(uid, this.#undecided.before(uid) ?? ledger.held(uid));
-        // The next attempt may use other NUMA nodes, so the devices must be chosen again too.
-        devices?.release(pod);
-        devices?.begin(pod);
-        if (!ContainerResourcesError.is(err) || !(await this.#waited(pod, signal))) throw err;
+        const isOutdated = this.#undecided.changes !== changes;
+        this.#giveUp(pod);
+        signal.throwIfAborted();
+        // Another pod may have freed resources after this attempt had failed.
+        const mayRetry =
+          isOutdated ||
+          (ContainerResourcesError.is(err)
+            ? await this.#waited(pod, signal)
+            : await devices?.waitedForHolder?.(pod, signal, 'devices'));
+        if (!mayRetry) throw err;
+        turn = 'urgent';
       }
     }
   }
 
-  /** Waits for a pod that may soon free CPUs, memory or devices. @returns false if there is no such pod */
+  async #attempt(pod: Pod, signal: AbortSignal): Promise<void> {
+    this.freeGone();
+    const affinities: Affinities = new Map();
+    this.#affinities.set(pod.metadata.uid, affinities);
+    await new PodAllocation(this.#parts, pod, affinities).run(signal);
+  }
+
+  /**
+   * Frees what a pod got in its last attempt. The next attempt may use other NUMA nodes, so the devices are chosen again,
+   * too.
+   */
+  #giveUp(pod: Pod): void {
+    const { devices, ledger, onChanged } = this.#parts;
+    const { uid } = pod.metadata;
+    const before = this.#undecided.before(uid) ?? ledger.held(uid);
+    const isMore = ledger.hasMore(uid, before);
+    ledger.revert(uid, before);
+    devices?.giveUp(pod);
+    if (!isMore) return;
+    this.#undecided.gaveUp();
+    onChanged();
+  }
+
+  /**
+   * Waits for a pod that may soon free CPUs, memory or devices. @returns false if no wait can help
+   */
   async #waited(pod: Pod, signal: AbortSignal): Promise<boolean> {
     const { clock, devices, ledger, noted } = this.#parts;
     const { uid } = pod.metadata;
@@ -209,18 +252,49 @@ export class Admissions {
       const held = ledger.held(other);
       return (gets.cpus && held.cpus.size > 0) || (gets.memory && held.memory.size > 0);
     };
-    if (this.#undecided.anyBefore(uid, (other, before) => ledger.hasMore(other, before) && competes(other))) {
-      const what = 'an older pod that is not admitted yet holds CPUs or memory';
-      return await wait(what, () => this.#undecided.change(signal));
+    const { changes } = this.#undecided;
+    const undecided = this.#undecided.others(uid, (other, before) => ledger.hasMore(other, before) && competes(other));
+    if (undecided.length > 0 && (await this.#wouldFit(pod, undecided, devices, signal))) {
+      const what = 'another pod that is not admitted yet holds CPUs or memory';
+      return await wait(what, () => this.#undecided.changed(changes, signal));
     }
-    const ending = this.#leaving().find(competes);
-    if (ending === undefined) return (await devices?.waitedForHolder?.(pod, signal)) ?? false;
-    return await wait(`termination of pod ${ending}, which holds CPUs or memory until then`, async () => {
-      while (this.#leaving().includes(ending)) {
-        await sleep(clock, GONE_LOOK_MS, signal);
-        this.freeGone();
-      }
-    });
+    const leaving = this.#leaving().filter(competes);
+    const [ending] = leaving;
+    if (ending !== undefined && (await this.#wouldFit(pod, [...undecided, ...leaving], devices, signal))) {
+      return await wait(`termination of pod ${ending}, which holds CPUs or memory until then`, async () => {
+        while (this.#leaving().includes(ending)) {
+          await sleep(clock, GONE_LOOK_MS, signal);
+          this.freeGone();
+        }
+      });
+    }
+    if (!(await this.#wouldFit(pod, [...undecided, ...leaving], undefined, signal))) return false;
+    return (await devices?.waitedForHolder?.(pod, signal, 'alignment')) ?? false;
+  }
+
+  /**
+   * Returns whether a pod could get its CPUs and memory if other pods had none.
+   * @param devices the devices with which they are aligned. If `undefined`, devices do not count
+   */
+  async #wouldFit(
+    pod: Pod,
+    without: readonly string[],
+    devices: AlignedDevices | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { ledger, policies } = this.#parts;
+    const hints = devices && {
+      hints: (...args: Parameters<AlignedDevices['hints']>) => devices.hints(...args),
+      allocate: async () => {},
+    };
+    const parts = { policies, metrics: UNCOUNTED, ledger: ledger.without(without), devices: hints };
+    try {
+      await new PodAllocation(parts, pod, new Map()).run(signal);
+      return true;
+    } catch (err) {
+      if (ContainerResourcesError.is(err)) return false;
+      throw err;
+    }
   }
 
   /**

@@ -24,8 +24,9 @@ const FAILED = {
 /** Dependencies of a {@link PodAllocation}. */
 export interface AllocationParts {
   readonly policies: Policies;
-  readonly ledger: Ledger;
-  readonly devices: AlignedDevices | undefined;
+  /** The state from which CPUs and memory are allocated. */
+  readonly ledger: Pick<Ledger, 'cpu' | 'memory'>;
+  readonly devices: Pick<AlignedDevices, 'hints' | 'allocate'> | undefined;
   readonly metrics: ResourceMetrics;
 }
 

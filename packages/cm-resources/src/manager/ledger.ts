@@ -158,8 +158,12 @@ export class Ledger {
   }
 
   removePod(podUid: string): void {
-    this.cpu = withoutPod(this.cpu, podUid);
-    this.memory = withoutPodMemory(this.memory, podUid);
+    ({ cpu: this.cpu, memory: this.memory } = this.without([podUid]));
+  }
+
+  /** Returns the state as it would be if pods had no CPUs and memory. */
+  without(podUids: readonly string[]): Pick<Ledger, 'cpu' | 'memory'> {
+    return { cpu: podUids.reduce(withoutPod, this.cpu), memory: podUids.reduce(withoutPodMemory, this.memory) };
   }
 
   /** Frees the memory of a container. @returns whether the container had memory */

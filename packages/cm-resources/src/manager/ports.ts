@@ -11,10 +11,11 @@ export interface ResourcePods {
   active(): readonly Pod[];
   /**
    * Reports whether a container of a pod that is not active may still run. As long as a container may run, the pod
-   * keeps its CPUs and memory. Default: no container may.
+   * keeps its CPUs and memory. Must return true for a pod that a source may still report. Default: no container may run
+   * if {@link sourcesReady} returns true, and any container may run if not.
    */
   mayRun?(uid: string): boolean;
-  /** Returns whether all pods of the node are known. Until all pods are known, no CPUs or memory are freed. */
+  /** Returns whether all pods of the node are known. */
   sourcesReady(): boolean;
 }
 
@@ -51,11 +52,12 @@ export interface AlignedDevices {
   /** Returns the hints for a container or, without one, for a pod as a whole. */
   hints(pod: Pod, container?: Container): TopologyHints;
   /**
-   * Waits for another pod that may soon free devices that the pod requests. Called if no NUMA nodes fit the pod. If
-   * absent, the pod is rejected at once.
-   * @returns false if there is no such pod @throws the signal's reason
+   * Waits for another pod that may soon free devices that the pod requests. Called after `giveUp`. If absent, the pod is
+   * rejected at once.
+   * @param lacks `alignment` if no NUMA nodes fit the pod, `devices` if `allocate` failed
+   * @returns false if no wait can help @throws the signal's reason
    */
-  waitedForHolder?(pod: Pod, signal: AbortSignal): Promise<boolean>;
+  waitedForHolder?(pod: Pod, signal: AbortSignal, lacks: 'devices' | 'alignment'): Promise<boolean>;
   /** Begins the admission of a pod. The admission ends with a call of `admitted` or `release`. */
   begin(pod: Pod): void;
   /**
@@ -63,6 +65,8 @@ export interface AlignedDevices {
    * @throws if the container cannot have its devices; the pod is then rejected with the error's message
    */
   allocate(pod: Pod, container: Container, signal: AbortSignal): Promise<void>;
+  /** Frees what the pod got since `begin`. The admission goes on. */
+  giveUp(pod: Pod): void;
   /** Resolves when all allocations are on disk. */
   stored(): Promise<void>;
   admitted(pod: Pod): void;
