@@ -1,5 +1,6 @@
 import type { TopologyHint } from '@node-agent/contracts';
 import type { Pod } from '@node-agent/pod-spec';
+import { captureLogger } from '@node-agent/telemetry/testing';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type AlignedDevices, ContainerResourcesError } from '../src/index.ts';
@@ -236,6 +237,9 @@ describe('CPUs of pods that end', () => {
 });
 
 describe('failed writes of state files', () => {
+  /** Fault of a disk that stays full. */
+  const full = { code: 'ENOSPC', times: Number.POSITIVE_INFINITY };
+
   test('N12: a pod whose CPUs cannot be written to the state file is rejected, so that no CPU is allocated twice after a crash', async () => {
     const node = new TestNode();
     await node.resources.load();
@@ -299,10 +303,81 @@ describe('failed writes of state files', () => {
     await run;
   });
 
-  test('loading fails if the state file cannot be written', async () => {
+  test.each([
+    ['none', { cpuManagerPolicy: 'none' as const, nodeReservation: {} }],
+    ['static', {}],
+  ])(
+    'K1: a kubelet with the CPU manager policy %s starts on a full disk and writes nothing if its state files are up to date',
+    async (_policy, options) => {
+      const { logger, lines } = captureLogger();
+      const node = new TestNode(options, { logger });
+      await node.resources.load();
+      const fault = node.fs.injectFault({ ...full, operation: 'write' });
+      await node.restarted().load();
+      expect(fault.hits).toBe(0);
+      expect(lines).toEqual([]);
+    },
+  );
+
+  test('K1: a kubelet whose state files are missing starts on a full disk, and admits a pod with exclusive CPUs only after they are on disk', async () => {
+    const { logger, lines } = captureLogger();
+    const node = new TestNode({}, { logger });
+    const fault = node.fs.injectFault({ ...full, operation: 'write' });
+    const stop = new AbortController();
+    const run = node.resources.start(stop.signal);
+    await settle();
+    expect(lines).toMatchObject([{ level: 'error', message: 'Failed to store state to checkpoint' }]);
+    expect(await node.admit(podOf('s', [containerOf('main', '500m')]))).toEqual({ admit: true });
+    expect(await node.admit(pod('a', '2'))).toMatchObject({
+      admit: false,
+      message: expect.stringContaining('failed to write state file'),
+    });
+    fault.remove();
+    await node.clock.advance(10_000);
+    await settle();
+    expect(await node.file('cpu_manager_state')).toContain('"defaultCpuSet":"0-7"');
+    expect(await node.admit(pod('a', '2'))).toEqual({ admit: true });
+    stop.abort();
+    await run;
+  });
+
+  test('K1: with the CPU manager policy none, missing state files are written within a period after the disk has space', async () => {
+    const node = new TestNode({ cpuManagerPolicy: 'none', nodeReservation: {} });
+    const fault = node.fs.injectFault({ ...full, operation: 'write' });
+    const stop = new AbortController();
+    const run = node.resources.start(stop.signal);
+    await settle();
+    await node.clock.advance(10_000);
+    await settle();
+    fault.remove();
+    await expect(node.file('cpu_manager_state')).rejects.toMatchObject({ code: 'ENOENT' });
+    await node.clock.advance(10_000);
+    await settle();
+    expect(await node.file('cpu_manager_state')).toContain('"policyName":"none"');
+    expect(await node.file('memory_manager_state')).toContain('"policyName":"None"');
+    await node.clock.advance(10_000);
+    expect(node.clock.pendingTimers).toBe(0);
+    stop.abort();
+    await run;
+  });
+
+  test('K1: a kubelet starts on a read-only disk although an unfinished state file of an earlier process cannot be removed', async () => {
     const node = new TestNode();
-    node.fs.injectFault({ code: 'EROFS', operation: 'write' });
-    await expect(node.resources.load()).rejects.toMatchObject({ code: 'StateNotWritten' });
+    await node.admit(pod('a', '2'));
+    node.fs.injectFault({ code: 'EIO', operation: 'rename' });
+    node.fs.injectFault({ ...full, code: 'EIO', operation: 'remove' });
+    expect(await node.admit(pod('b', '2'))).toMatchObject({ admit: false });
+    await settle();
+    const names = (await node.fs.readdir(ROOT)).map(({ name }) => name);
+    expect(names).toContainEqual(expect.stringMatching(/^\.tmp-/));
+    const { logger, lines } = captureLogger();
+    for (const operation of ['mkdir', 'write', 'rename'] as const)
+      node.fs.injectFault({ ...full, code: 'EROFS', operation });
+    await node.restarted({}, { logger }).load();
+    expect(node.cpus('a')).toBe('1,5');
+    expect(lines).toMatchObject([
+      { level: 'warn', message: 'Failed to remove unfinished state files of an earlier process' },
+    ]);
   });
 });
 

@@ -42,7 +42,10 @@ export class TestNode {
   }
 
   /** Starts the kubelet again: everything that is not on disk is lost. */
-  restarted(options: Partial<ContainerResourcesOptions> = {}): ContainerResources {
+  restarted(
+    options: Partial<ContainerResourcesOptions> = {},
+    components: Partial<ContainerResourcesComponents> = {},
+  ): ContainerResources {
     this.resources = new ContainerResources(
       {
         fs: this.fs,
@@ -64,6 +67,7 @@ export class TestNode {
           return work();
         },
         ...this.#components,
+        ...components,
       },
       { directory: ROOT, ...this.#options, ...options },
     );

@@ -205,6 +205,28 @@ test('with PodLevelResourceManagers, the containers of a pod divide its CPUs, an
   await node.stop();
 });
 
+test.each([
+  ['without the managers', undefined, false],
+  ['with all policies off', {}, false],
+  ['with all policies off and without state files', {}, true],
+  ['with the CPU manager policy static', managers, false],
+  ['with the CPU manager policy static and without state files', managers, true],
+])('K1: the kubelet starts %s on a full disk', async (_name, options, isWithoutFiles) => {
+  const { world, node } = await start(options);
+  const pods = [makePod('web')];
+  node.setPods(pods);
+  await world.clock.advance(5000);
+  await node.stop();
+  if (isWithoutFiles) for (const name of ['cpu', 'memory']) await world.fs.remove(`/root/${name}_manager_state`);
+  world.fs.injectFault({ code: 'ENOSPC', operation: 'write', times: Number.POSITIVE_INFINITY });
+  const { node: restarted } = await start(options, world);
+  restarted.setPods(pods);
+  await world.clock.advance(30_000);
+  expect(restarted.kubelet.activePods().map(({ metadata }) => metadata.name)).toEqual(['web']);
+  expect(await cpusets(world)).toHaveProperty('web');
+  await restarted.stop();
+});
+
 test('a state file of another CPU manager policy stops the kubelet and rejects no pod', async () => {
   const first = await start({});
   await first.node.stop();

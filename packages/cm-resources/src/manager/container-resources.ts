@@ -1,5 +1,13 @@
 import { posix } from 'node:path';
-import { type Clock, checkComponents, checkOptions, OptionsError, StartOnce, untilAborted } from '@node-agent/async';
+import {
+  type Clock,
+  checkComponents,
+  checkOptions,
+  OptionsError,
+  StartOnce,
+  sleep,
+  untilAborted,
+} from '@node-agent/async';
 import type { AdmitResult, TopologyHint } from '@node-agent/contracts';
 import { type Container, isRestartableInit, type Pod } from '@node-agent/pod-spec';
 import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
@@ -64,6 +72,7 @@ const RECONCILE_PERIOD_MS = 10_000;
 export class ContainerResources {
   readonly #metrics: ResourceMetrics;
   readonly #components: ContainerResourcesComponents;
+  readonly #clock: Clock;
   readonly #policies: Policies;
   readonly #ledger: Ledger;
   readonly #reconciler: CpusetReconciler;
@@ -104,6 +113,7 @@ export class ContainerResources {
     const { clock, logger, metrics, fs, pods, containers, devices, noted = unnoted } = withDefaults(components);
     this.#metrics = resourceMetrics(metrics, options.podLevelResourceManagers ?? false);
     this.#components = components;
+    this.#clock = clock;
     this.#policies = policiesOf(options, options.machine);
     this.#ledger = new Ledger({ fs, logger }, posix.resolve(options.directory), this.#policies);
     this.#periodMs = options.reconcilePeriodMs ?? RECONCILE_PERIOD_MS;
@@ -124,9 +134,11 @@ export class ContainerResources {
   }
 
   /**
-   * Reads and writes the state files; all methods that need them call `load` first. If loading fails, the kubelet must
-   * not run. The operator must drain the node and remove the file that the error names.
-   * @throws ContainerResourcesError `StateRefused`, `StateNotWritten`; errors of the file system
+   * Reads the state files, and writes those that are missing or must change; all methods that need them call `load`
+   * first. If loading fails, the kubelet must not run. The operator must drain the node and remove the file that the
+   * error names. A failed write is not an error: it is logged, and repeated once per reconcile period after
+   * {@link start}.
+   * @throws ContainerResourcesError `StateRefused`; errors of the file system
    */
   load(): Promise<void> {
     this.#loading ??= this.#load();
@@ -137,7 +149,7 @@ export class ContainerResources {
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     await this.load();
-    if (this.#policies.cpus === undefined) await untilAborted(signal);
+    if (this.#policies.cpus === undefined) await this.#retryWrite(signal);
     else await this.#reconciler.run(this.#periodMs, signal);
   }
 
@@ -252,6 +264,18 @@ export class ContainerResources {
     await this.#ledger.load(async () => (await this.#components.containers?.known?.()) ?? new Map());
     beginSeries(this.#metrics, { cpus: cpus !== undefined, topology: topology.name !== 'none' });
     if (cpus) showCpus(this.#metrics, cpus, this.#ledger.cpu);
+  }
+
+  /**
+   * Repeats the write of the state files until it has succeeded, and then waits for the signal. With a CPU policy, the
+   * reconciler repeats the write.
+   */
+  async #retryWrite(signal: AbortSignal): Promise<void> {
+    while (this.#ledger.isUnwritten && !signal.aborted) {
+      this.#ledger.retryWrite();
+      await sleep(this.#clock, this.#periodMs, signal).catch(() => {});
+    }
+    await untilAborted(signal);
   }
 
   #changed(): void {

@@ -37,9 +37,9 @@ export class Ledger {
   readonly #policies: Policies;
   readonly #cpuFile: StateFile;
   readonly #memoryFile: StateFile;
-  /** Whether a write in the background failed and no write that began later has succeeded. */
+  /** Whether a write at the start or in the background failed and no write that began later has succeeded. */
   #isUnwritten = false;
-  /** Number of failed writes in the background. */
+  /** Number of failed writes at the start and in the background. */
   #failures = 0;
 
   constructor(
@@ -61,13 +61,16 @@ export class Ledger {
   }
 
   /**
-   * Reads the state files of an earlier kubelet, checks them against the policies and the machine, and writes both
-   * files.
+   * Reads the state files of an earlier kubelet, checks them against the policies and the machine, and writes the files
+   * that are missing or must change. A failed write is logged, and {@link retryWrite} repeats it: the kubelet must start
+   * on a full or read-only disk (K1), and a new allocation is used only after its own write has succeeded.
    * @param known returns containers by id, for a file of version 1
-   * @throws ContainerResourcesError `StateRefused`, `StateNotWritten`; errors of the file system
+   * @throws ContainerResourcesError `StateRefused`; errors of the file system
    */
   async load(known: () => Promise<ReadonlyMap<string, ContainerRef>>): Promise<void> {
-    await removeUnfinishedFiles(this.#fs, this.#directory);
+    await removeUnfinishedFiles(this.#fs, this.#directory).catch((err: unknown) => {
+      this.#logger.warn({ err }, 'Failed to remove unfinished state files of an earlier process');
+    });
     const { cpus, unusedMemory, podLevel } = this.#policies;
     const cpu = await this.#stored(this.#cpuFile, 'CPU', 'cpu', cpus ? 'static' : 'none', async (text) =>
       decodeCpuState(text, hasContainerIds(text) ? await known() : new Map(), podLevel),
@@ -92,7 +95,7 @@ export class Ledger {
       this.cpu = { ...this.cpu, pods: this.cpu.pods ?? new Map() };
       this.memory = { ...this.memory, pods: this.memory.pods ?? new Map() };
     }
-    await this.write();
+    await this.#tryWrite();
   }
 
   /**
@@ -119,14 +122,15 @@ export class Ledger {
    * restart before the write, the kubelet would free the resources again.
    */
   writeSoon(): void {
-    this.write().catch((err: unknown) => {
-      if (!this.#isUnwritten) this.#logger.error({ err }, 'Failed to store state to checkpoint');
-      this.#isUnwritten = true;
-      this.#failures += 1;
-    });
+    void this.#tryWrite();
   }
 
-  /** Writes both files in the background if an earlier write in the background failed. */
+  /** Whether a write at the start or in the background failed, so that {@link retryWrite} repeats it. */
+  get isUnwritten(): boolean {
+    return this.#isUnwritten;
+  }
+
+  /** Writes both files in the background if an earlier write at the start or in the background failed. */
   retryWrite(): void {
     if (this.#isUnwritten) this.writeSoon();
   }
@@ -176,6 +180,17 @@ export class Ledger {
   /** Returns whether the container has exclusive CPUs. */
   hasCpus(podUid: string, container: string): boolean {
     return cpusOf(this.cpu, podUid, container) !== undefined;
+  }
+
+  /** Writes both files; a failure is logged. */
+  async #tryWrite(): Promise<void> {
+    try {
+      await this.write();
+    } catch (err) {
+      if (!this.#isUnwritten) this.#logger.error({ err }, 'Failed to store state to checkpoint');
+      this.#isUnwritten = true;
+      this.#failures += 1;
+    }
   }
 
   async #stored<T extends { readonly policyName: string }>(

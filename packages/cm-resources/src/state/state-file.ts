@@ -16,7 +16,8 @@ export class StateFile {
   readonly #content: () => string;
   #underWay: Promise<void> | undefined;
   #next: Promise<void> | undefined;
-  #written: string | undefined;
+  /** Content of the file; `undefined` if the content is unknown or there is no file. */
+  #stored: string | undefined;
 
   /** @param content returns the current content; called at the start of a write */
   constructor(fs: StateFiles, directory: string, name: string, content: () => string) {
@@ -30,14 +31,18 @@ export class StateFile {
   async read(): Promise<string | undefined> {
     try {
       const bytes = await readFileBounded(this.#fs, this.path, MAX_BYTES);
-      return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+      this.#stored = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+      return this.#stored;
     } catch (err) {
       if (isMissing(err)) return undefined;
       throw err;
     }
   }
 
-  /** Resolves when the current state is on disk. @throws ContainerResourcesError `StateNotWritten` */
+  /**
+   * Resolves when the current state is on disk. Writes nothing if the file has this state.
+   * @throws ContainerResourcesError `StateNotWritten`
+   */
   async write(): Promise<void> {
     this.#next ??= this.#after(this.#underWay);
     await this.#next;
@@ -50,11 +55,11 @@ export class StateFile {
     this.#next = undefined;
     try {
       const text = this.#content();
-      if (text === this.#written) return;
-      this.#written = undefined;
+      if (text === this.#stored) return;
+      this.#stored = undefined;
       await this.#fs.mkdir(this.#directory, { mode: 0o750 });
       await this.#fs.writeFileAtomic(this.path, text, { mode: 0o600 });
-      this.#written = text;
+      this.#stored = text;
     } catch (cause) {
       const message = `failed to write state file ${JSON.stringify(this.path)}: ${errorText(cause)}`;
       throw new ContainerResourcesError('StateNotWritten', message, { cause });
