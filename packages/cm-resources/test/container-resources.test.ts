@@ -621,6 +621,31 @@ describe('updates of running containers', () => {
     await running;
   });
 
+  test('running containers get the CPUs of a pod at once when its admission fails after it has waited for a device', async () => {
+    const answered = Promise.withResolvers<void>();
+    const devices: AlignedDevices = {
+      ...idleDevices,
+      allocate: async (_pod, { name }) => await (name === 'slow' ? answered.promise : undefined),
+    };
+    const node = new TestNode({ reconcilePeriodMs: 3_600_000 }, { devices });
+    const stop = new AbortController();
+    await node.admit(podOf('s', [containerOf('main', '500m')]));
+    node.running.set('s', [{ name: 'main', id: 'id-s' }]);
+    const running = node.resources.start(stop.signal);
+    await settle();
+    const failing = node.admit(podOf('p', [containerOf('slow', '2'), containerOf('large', '9')]));
+    await settle();
+    await node.admit(pod('a', '2'));
+    await settle();
+    expect(node.updates.at(-1)).toBe('id-s 0,3-4,7');
+    answered.resolve();
+    expect(await failing).toMatchObject({ admit: false });
+    await settle();
+    expect(node.updates.at(-1)).toBe('id-s 0-1,3-5,7');
+    stop.abort();
+    await running;
+  });
+
   test('the CPU manager policy none starts no timer and updates no container', async () => {
     const node = new TestNode({ cpuManagerPolicy: 'none', nodeReservation: {} });
     const stop = new AbortController();

@@ -73,16 +73,14 @@ export class Admissions {
   }
 
   release(pod: Pod): void {
-    const { devices, ledger, onChanged } = this.#parts;
+    const { devices, ledger } = this.#parts;
     const { uid } = pod.metadata;
     devices?.release(pod);
     const before = this.#undecided.before(uid);
     if (before === undefined) return;
-    const isMore = ledger.hasMore(uid, before);
-    ledger.revert(uid, before);
+    this.#revert(uid, before);
     this.#undecided.end(uid);
     if (before.cpus.size + before.memory.size === 0) this.#affinities.delete(uid);
-    if (isMore) onChanged();
     // The state is written even if the pod frees nothing: its memory may now be assigned to other NUMA nodes of its
     // group.
     ledger.writeSoon();
@@ -225,15 +223,20 @@ export class Admissions {
    * too.
    */
   #giveUp(pod: Pod): void {
-    const { devices, ledger, onChanged } = this.#parts;
+    const { devices, ledger } = this.#parts;
     const { uid } = pod.metadata;
-    const before = this.#undecided.before(uid) ?? ledger.held(uid);
+    devices?.giveUp(pod);
+    if (this.#revert(uid, this.#undecided.before(uid) ?? ledger.held(uid))) this.#undecided.gaveUp();
+  }
+
+  /** Frees the CPUs and memory that a pod got since `before`. @returns whether the pod got any */
+  #revert(uid: string, before: HeldContainers): boolean {
+    const { ledger, onChanged } = this.#parts;
     const isMore = ledger.hasMore(uid, before);
     ledger.revert(uid, before);
-    devices?.giveUp(pod);
-    if (!isMore) return;
-    this.#undecided.gaveUp();
-    onChanged();
+    // While the pod waited for its devices, containers may have been updated to CPUs without those of the pod.
+    if (isMore) onChanged();
+    return isMore;
   }
 
   /**
