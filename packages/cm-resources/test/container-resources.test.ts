@@ -621,6 +621,43 @@ describe('updates of running containers', () => {
     await running;
   });
 
+  test.each([
+    ['succeeds', false],
+    ['fails', true],
+  ])(
+    'N12: a running container leaves CPUs that became exclusive during an update of the container as soon as that update %s',
+    async (_what, fails) => {
+      const updates: string[] = [];
+      const answered = Promise.withResolvers<void>();
+      const node = new TestNode(
+        { reconcilePeriodMs: 3_600_000 },
+        {
+          containers: {
+            running: ({ metadata }) => (metadata.uid === 's' ? [{ name: 'main', id: 'id-s' }] : []),
+            updateContainerCpuset: async (id, cpus) => {
+              updates.push(`${id} ${cpus}`);
+              if (updates.length === 1) await answered.promise;
+            },
+          },
+        },
+      );
+      const stop = new AbortController();
+      await node.admit(podOf('s', [containerOf('main', '500m')]));
+      const running = node.resources.start(stop.signal);
+      await settle();
+      expect(updates).toEqual(['id-s 0-7']);
+      await node.admit(pod('a', '2'));
+      await settle();
+      expect(updates).toHaveLength(1);
+      if (fails) answered.reject(new Error('runtime is busy'));
+      else answered.resolve();
+      await settle();
+      expect(updates.slice(1)).toEqual(['id-s 0,2-4,6-7']);
+      stop.abort();
+      await running;
+    },
+  );
+
   test('running containers get the CPUs of a pod at once when its admission fails after it has waited for a device', async () => {
     const answered = Promise.withResolvers<void>();
     const devices: AlignedDevices = {

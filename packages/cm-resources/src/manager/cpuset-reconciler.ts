@@ -1,7 +1,7 @@
 import { type Clock, linkAbort, Semaphore, sleep } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { Ledger } from './ledger.ts';
-import type { ResourceContainers, ResourcePods } from './ports.ts';
+import type { ResourceContainers, ResourcePods, RunningContainer } from './ports.ts';
 
 /** Dependencies of a {@link CpusetReconciler}. */
 interface ReconcilerParts {
@@ -12,6 +12,11 @@ interface ReconcilerParts {
   readonly containers: ResourceContainers | undefined;
   /** Frees the resources of pods that are gone. */
   readonly freeGone: () => void;
+}
+
+/** A running container and its pod. */
+interface PodContainer extends RunningContainer {
+  readonly podUid: string;
 }
 
 /** Maximum number of concurrent calls of the runtime. */
@@ -66,25 +71,32 @@ export class CpusetReconciler {
 
   /**
    * Starts the updates of containers whose CPUs in the runtime differ from the allocated ones. A container whose last
-   * update is still in progress is updated by the next pass.
+   * update is still in progress is skipped: if its CPUs have changed since, the end of that update causes another pass.
    */
   #reconcile(signal: AbortSignal): void {
-    const { ledger, pods, containers } = this.#parts;
+    const { pods, containers } = this.#parts;
     if (containers === undefined) return;
     const running = new Set<string>();
     for (const pod of pods.active()) {
       for (const { name, id } of containers.running(pod)) {
         running.add(id);
-        const cpus = `${ledger.cpusOf(pod.metadata.uid, name)}`;
+        const container = { podUid: pod.metadata.uid, name, id };
+        const cpus = this.#cpusOf(container);
         if (cpus === '' || cpus === this.#applied.get(id) || this.#updating.has(id)) continue;
-        void this.#update(id, cpus, signal);
+        void this.#update(container, cpus, signal);
       }
     }
     for (const id of this.#applied.keys()) if (!running.has(id)) this.#applied.delete(id);
   }
 
-  async #update(containerId: string, cpus: string, signal: AbortSignal): Promise<void> {
+  /** Returns the CPUs on which a container must run; empty if the container is not restricted. */
+  #cpusOf({ podUid, name }: Omit<PodContainer, 'id'>): string {
+    return `${this.#parts.ledger.cpusOf(podUid, name)}`;
+  }
+
+  async #update(container: PodContainer, cpus: string, signal: AbortSignal): Promise<void> {
     const { containers, logger } = this.#parts;
+    const { id: containerId } = container;
     this.#updating.add(containerId);
     try {
       await this.#calls.run(async () => await containers?.updateContainerCpuset(containerId, cpus, signal), signal);
@@ -95,6 +107,7 @@ export class CpusetReconciler {
       if (!signal.aborted) logger.error({ err, containerId, cpuSet: cpus }, 'Failed to update container');
     } finally {
       this.#updating.delete(containerId);
+      if (this.#cpusOf(container) !== cpus) this.kick();
     }
   }
 }
