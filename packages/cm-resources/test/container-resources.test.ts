@@ -542,11 +542,10 @@ describe('updates of running containers', () => {
     await running;
   });
 
-  test('a container that was created with the current CPUs is not updated', async () => {
+  test('a container that was created with the current CPUs is not updated, even if a pass comes during its start', async () => {
     const node = new TestNode();
     const stop = new AbortController();
     await node.admit(pod('a', '2'));
-    node.running.set('a', [{ name: 'main', id: 'id-a' }]);
     node.resources.starting(
       pod('a', '2'),
       containerOf('main', '2'),
@@ -554,6 +553,9 @@ describe('updates of running containers', () => {
       node.resources.placementOf('a', 'main').cpus,
     );
     const running = node.resources.start(stop.signal);
+    await settle();
+    node.running.set('a', [{ name: 'main', id: 'id-a' }]);
+    await node.clock.advance(10_000);
     await settle();
     expect(node.updates).toEqual([]);
     stop.abort();
@@ -657,6 +659,72 @@ describe('updates of running containers', () => {
       await running;
     },
   );
+
+  test.each([
+    ['created', false],
+    ['started', true],
+  ])(
+    'N12: a container leaves CPUs that became exclusive while the runtime %s it as soon as it is seen running',
+    async (_what, isRequested) => {
+      const node = new TestNode({ reconcilePeriodMs: 3_600_000 });
+      const stop = new AbortController();
+      const shared = podOf('s', [containerOf('main', '500m')]);
+      await node.admit(shared);
+      const running = node.resources.start(stop.signal);
+      await settle();
+      const { cpus } = node.resources.placementOf('s', 'main');
+      const start = () => node.resources.starting(shared, containerOf('main', '500m'), 'id-s', cpus);
+      if (isRequested) start();
+      await node.admit(pod('a', '2'));
+      await settle();
+      if (!isRequested) start();
+      await node.clock.advance(30_000);
+      expect(node.updates).toEqual([]);
+      node.running.set('s', [{ name: 'main', id: 'id-s' }]);
+      await node.clock.advance(1000);
+      await settle();
+      expect(node.updates).toEqual(['id-s 0,2-4,6-7']);
+      await node.clock.advance(60_000);
+      expect(node.updates).toHaveLength(1);
+      stop.abort();
+      await running;
+    },
+  );
+
+  test('a container that never runs is no longer awaited after two minutes', async () => {
+    let passes = 0;
+    const node = new TestNode(
+      { reconcilePeriodMs: 3_600_000 },
+      {
+        containers: {
+          running: () => {
+            passes++;
+            return [];
+          },
+          updateContainerCpuset: async () => {},
+        },
+      },
+    );
+    const stop = new AbortController();
+    const shared = podOf('s', [containerOf('main', '500m')]);
+    node.active = [shared];
+    const running = node.resources.start(stop.signal);
+    await settle();
+    node.resources.starting(shared, containerOf('main', '500m'), 'id-s', '0-1');
+    await settle();
+    for (let second = 0; second < 130; second++) {
+      await node.clock.advance(1000);
+      await settle();
+    }
+    expect(passes).toBeGreaterThan(110);
+    expect(passes).toBeLessThanOrEqual(123);
+    const before = passes;
+    await node.clock.advance(60_000);
+    await settle();
+    expect(passes).toBe(before);
+    stop.abort();
+    await running;
+  });
 
   test('running containers get the CPUs of a pod at once when its admission fails after it has waited for a device', async () => {
     const answered = Promise.withResolvers<void>();

@@ -69,6 +69,17 @@ test('a Guaranteed pod that requests whole CPUs gets exclusive CPUs, and all oth
   await node.stop();
 });
 
+test('N12: a container that is created while CPUs become exclusive leaves these CPUs before the next reconcile period', async () => {
+  const { world, node } = await start(managers);
+  world.cri.faults.add({ rpc: 'createContainer', fault: { kind: 'delay', delayMs: 1000 } });
+  node.setPods([makePod('shared')]);
+  await world.clock.advance(500);
+  node.setPods([makePod('shared'), guaranteed('own', '2')]);
+  await world.clock.advance(6000);
+  expect(await cpusets(world)).toEqual({ shared: '0,2-4,6-7', own: '1,5' });
+  await node.stop();
+});
+
 test('K1: a pod keeps its exclusive CPUs over a restart of the kubelet, and no other pod gets them', async () => {
   const first = await start(managers);
   const { world } = first;

@@ -209,9 +209,11 @@ export class ContainerResources {
    * @param cpus the CPUs with which the container was created
    */
   starting(pod: Pod, container: Container, containerId: string, cpus: string): void {
-    if (this.#policies.cpus !== undefined) this.#reconciler.started(containerId, cpus);
-    if (this.#policies.unusedMemory === undefined) return;
     const { uid } = pod.metadata;
+    if (this.#policies.cpus !== undefined) {
+      this.#reconciler.starting({ podUid: uid, name: container.name, id: containerId }, cpus);
+    }
+    if (this.#policies.unusedMemory === undefined) return;
     const initContainers = pod.spec.initContainers ?? [];
     // Ephemeral containers are not in this list: they may start while an init container runs.
     const at = containersOf(pod).findIndex(({ name }) => name === container.name);

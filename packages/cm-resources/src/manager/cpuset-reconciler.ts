@@ -22,6 +22,15 @@ interface PodContainer extends RunningContainer {
 /** Maximum number of concurrent calls of the runtime. */
 const MAX_UPDATES = 8;
 
+/** Interval in ms of the passes while a container starts that was created with other CPUs than it must have now. */
+const START_LOOK_MS = 1000;
+
+/**
+ * Maximum time in ms from the request to start a container until the runtime must show the container as running. A start
+ * may take as long as the runtime's request timeout, whose default this is.
+ */
+const MAX_START_MS = 120_000;
+
 /**
  * Keeps the CPUs of running containers as they were allocated: when CPUs become exclusive or free, the CPUs that all
  * other containers share change (`reconcileState`, `pkg/kubelet/cm/cpumanager/cpu_manager.go`). Reconciles after each
@@ -29,8 +38,13 @@ const MAX_UPDATES = 8;
  */
 export class CpusetReconciler {
   readonly #parts: ReconcilerParts;
-  /** CPUs that the runtime last set for each running container, by container id. */
+  /** CPUs that the runtime last set for each running or starting container, by container id. */
   readonly #applied = new Map<string, string>();
+  /**
+   * Containers that were about to start and have not been seen running since, by container id. They are not updated yet,
+   * because an update may have no effect while the runtime starts the container.
+   */
+  readonly #starting = new Map<string, { readonly container: PodContainer; readonly untilMs: number }>();
   readonly #updating = new Set<string>();
   readonly #calls = new Semaphore(MAX_UPDATES);
   #isDue = false;
@@ -46,7 +60,7 @@ export class CpusetReconciler {
       this.#isDue = false;
       this.#parts.freeGone();
       this.#reconcile(signal);
-      await this.#pause(periodMs, signal);
+      await this.#pause(this.#startsOutdated() ? Math.min(START_LOOK_MS, periodMs) : periodMs, signal);
     }
   }
 
@@ -56,9 +70,21 @@ export class CpusetReconciler {
     this.#wake?.();
   }
 
-  /** Records the initial CPUs of a container. */
-  started(containerId: string, cpus: string): void {
-    this.#applied.set(containerId, cpus);
+  /**
+   * Records that a container is about to start. If its CPUs change before it is seen running, it is updated soon after.
+   * @param cpus the CPUs with which the container was created
+   */
+  starting(container: PodContainer, cpus: string): void {
+    const { clock, containers } = this.#parts;
+    if (containers === undefined) return;
+    this.#applied.set(container.id, cpus);
+    this.#starting.set(container.id, { container, untilMs: clock.monotonic() + MAX_START_MS });
+    if (this.#cpusOf(container) !== cpus) this.kick();
+  }
+
+  /** Returns whether a container starts that was created with other CPUs than it must have now. */
+  #startsOutdated(): boolean {
+    return [...this.#starting].some(([id, { container }]) => this.#cpusOf(container) !== this.#applied.get(id));
   }
 
   async #pause(periodMs: number, signal: AbortSignal): Promise<void> {
@@ -86,7 +112,18 @@ export class CpusetReconciler {
         void this.#update(container, cpus, signal);
       }
     }
-    for (const id of this.#applied.keys()) if (!running.has(id)) this.#applied.delete(id);
+    this.#forgetEnded(running);
+  }
+
+  /** @param running ids of the running containers */
+  #forgetEnded(running: ReadonlySet<string>): void {
+    const nowMs = this.#parts.clock.monotonic();
+    for (const [id, { untilMs }] of this.#starting) {
+      if (running.has(id) || untilMs <= nowMs) this.#starting.delete(id);
+    }
+    for (const id of this.#applied.keys()) {
+      if (!running.has(id) && !this.#starting.has(id)) this.#applied.delete(id);
+    }
   }
 
   /** Returns the CPUs on which a container must run; empty if the container is not restricted. */
