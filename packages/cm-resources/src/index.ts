@@ -16,6 +16,7 @@ export type {
   ResourcePods,
   ResourceWait,
   RunningContainer,
+  RunningPodContainer,
 } from './manager/ports.ts';
 export type { MemoryBlock } from './memory/memory-state.ts';
 export type { NumaMemoryReservation } from './memory/reserved-memory.ts';

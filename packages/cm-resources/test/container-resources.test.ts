@@ -726,6 +726,28 @@ describe('updates of running containers', () => {
     await running;
   });
 
+  test('N12: containers of pods that terminate, or that no source has reported, leave CPUs that become exclusive and keep their own ones', async () => {
+    const node = new TestNode();
+    const stop = new AbortController();
+    await node.admit(pod('own', '2'));
+    await node.admit(podOf('s', [containerOf('main', '500m')]));
+    for (const uid of ['own', 's', 'unreported']) node.running.set(uid, [{ name: 'main', id: `id-${uid}` }]);
+    node.active = [];
+    for (const uid of ['own', 's']) node.ending.add(uid);
+    const running = node.resources.start(stop.signal);
+    await settle();
+    expect(node.updates).toEqual(['id-own 1,5', 'id-s 0,2-4,6-7', 'id-unreported 0,2-4,6-7']);
+    await node.admit(pod('new', '2'));
+    await settle();
+    expect(node.updates.slice(3)).toEqual(['id-s 0,3-4,7', 'id-unreported 0,3-4,7']);
+    node.remove('unreported');
+    await node.clock.advance(10_000);
+    await settle();
+    expect(node.updates).toHaveLength(5);
+    stop.abort();
+    await running;
+  });
+
   test('running containers get the CPUs of a pod at once when its admission fails after it has waited for a device', async () => {
     const answered = Promise.withResolvers<void>();
     const devices: AlignedDevices = {

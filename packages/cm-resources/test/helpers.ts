@@ -58,6 +58,10 @@ export class TestNode {
         },
         containers: {
           running: ({ metadata }) => this.running.get(metadata.uid) ?? [],
+          runningInOtherPods: (activeUids) =>
+            [...this.running]
+              .filter(([podUid]) => !activeUids.has(podUid))
+              .flatMap(([podUid, containers]) => containers.map((one) => ({ podUid, ...one }))),
           updateContainerCpuset: async (id, cpus) => {
             this.updates.push(`${id} ${cpus}`);
           },

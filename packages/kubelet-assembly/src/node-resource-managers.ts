@@ -3,7 +3,7 @@ import type { DeviceManager } from '@node-agent/device-manager';
 import type { PodJournalPort } from '@node-agent/kubelet-core';
 import type { PodCache } from '@node-agent/pleg';
 import type { PodConfig } from '@node-agent/pod-config';
-import type { Pod } from '@node-agent/pod-spec';
+import type { Pod, RuntimeContainerStatus } from '@node-agent/pod-spec';
 import type { ContainerPlacements, PodRuntime } from '@node-agent/runtime';
 import type { PartComponents } from './cluster-ports.ts';
 import type { PodLinks } from './pod-links.ts';
@@ -33,6 +33,8 @@ export function nodeResourceManagers(
 ): ContainerResources | undefined {
   if (resourceManagers === undefined) return undefined;
   const { noQuotaWithExclusiveCpus: _, ...options } = resourceManagers;
+  const runningOf = (uid: string): readonly RuntimeContainerStatus[] =>
+    (containers().podCache.get(uid)?.status.containers ?? []).filter(({ state }) => state === 'running');
   return new ContainerResources(
     {
       ...child('cm-resources'),
@@ -43,8 +45,13 @@ export function nodeResourceManagers(
         sourcesReady: () => podConfig.seenAllSources(),
       },
       containers: {
-        running: ({ metadata }) =>
-          (containers().podCache.get(metadata.uid)?.status.containers ?? []).filter(({ state }) => state === 'running'),
+        running: ({ metadata }) => runningOf(metadata.uid),
+        *runningInOtherPods(activeUids) {
+          for (const podUid of containers().podCache.uids()) {
+            if (activeUids.has(podUid)) continue;
+            for (const { name, id } of runningOf(podUid)) yield { podUid, name, id };
+          }
+        },
         async updateContainerCpuset(containerId, cpusetCpus, signal) {
           await cri.updateContainerResources({ containerId, linux: { cpusetCpus } }, signal);
         },

@@ -22,12 +22,13 @@ const managers = { machine, cpuManagerPolicy: 'static', nodeReservation: { cpu: 
 async function start(
   resourceManagers: AssemblySettings['resourceManagers'],
   world?: World,
+  silentSources: Parameters<typeof startKubelet>[3] = [],
 ): Promise<{ readonly world: World; readonly node: StartedKubelet; readonly transport: MemorySockets }> {
   const inWorld = world ?? (await makeWorld());
   const transport = new MemorySockets();
   const nodeAllocatable = { pods: '110', cpu: '7', memory: '6Gi' };
   const changes = { ...(resourceManagers && { resourceManagers }), nodeAllocatable, devices: { directory } };
-  const node = startKubelet(inWorld, [], undefined, [], { deviceTransport: transport }, changes);
+  const node = startKubelet(inWorld, [], undefined, silentSources, { deviceTransport: transport }, changes);
   await inWorld.clock.advance(1000);
   return { world: inWorld, node, transport };
 }
@@ -66,6 +67,31 @@ test('a Guaranteed pod that requests whole CPUs gets exclusive CPUs, and all oth
   node.setPods([makePod('shared')]);
   await world.clock.advance(30_000);
   expect(await cpusets(world)).toEqual({ shared: '0-7' });
+  await node.stop();
+});
+
+test('N12: a container of a pod that has left its source and still terminates leaves CPUs that become exclusive', async () => {
+  const { world, node } = await start(managers);
+  const main = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
+  const containers = [{ ...main, lifecycle: { preStop: { sleep: { seconds: 1800 } } } }];
+  node.setPods([makePod('slow', { containers, terminationGracePeriodSeconds: 3600 })]);
+  await world.clock.advance(5000);
+  node.setPods([guaranteed('own', '2')]);
+  await world.clock.advance(5000);
+  expect(await cpusets(world)).toEqual({ slow: '0,2-4,6-7', own: '1,5' });
+  await node.stop();
+});
+
+test('N12: a container of a pod that the API server has not reported since a restart leaves CPUs that become exclusive', async () => {
+  const first = await start(managers);
+  const { world } = first;
+  first.node.setPods([makePod('api-pod')]);
+  await world.clock.advance(5000);
+  await first.node.stop();
+  const { node } = await start(managers, world, ['api']);
+  node.setPods([guaranteed('own', '2')]);
+  await world.clock.advance(5000);
+  expect(await cpusets(world)).toEqual({ 'api-pod': '0,2-4,6-7', own: '1,5' });
   await node.stop();
 });
 

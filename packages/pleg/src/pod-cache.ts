@@ -40,6 +40,11 @@ export class PodCache {
     return this.#entries.get(uid);
   }
 
+  /** Returns the UIDs of all pods that {@link get} returns, including pods that the kubelet does not want. */
+  uids(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
   /**
    * Returns whether the runtime has been queried for the pod. If so, and {@link get} returns `undefined`, then the
    * runtime does not have the pod.

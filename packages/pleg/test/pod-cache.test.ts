@@ -47,6 +47,17 @@ describe('runningPods', () => {
   });
 });
 
+describe('uids', () => {
+  it('uids returns the pods that were read, until the runtime no longer has them', () => {
+    cache.list([toPod('listed', state)]);
+    cache.set('p', toStatus('p', state, 10), 10);
+    cache.setError('q', new Error('unreadable'), 10);
+    expect([...cache.uids()]).toEqual(['p', 'q']);
+    cache.delete('p', 20);
+    expect([...cache.uids()]).toEqual(['q']);
+  });
+});
+
 describe('getNewerThan', () => {
   it.each([
     ['resolves immediately for a pod that was read later', 9, { containers: 1, observedAtMs: 10 }],

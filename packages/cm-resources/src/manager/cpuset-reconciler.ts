@@ -1,7 +1,7 @@
 import { type Clock, linkAbort, Semaphore, sleep } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { Ledger } from './ledger.ts';
-import type { ResourceContainers, ResourcePods, RunningContainer } from './ports.ts';
+import type { ResourceContainers, ResourcePods, RunningPodContainer } from './ports.ts';
 
 /** Dependencies of a {@link CpusetReconciler}. */
 interface ReconcilerParts {
@@ -12,11 +12,6 @@ interface ReconcilerParts {
   readonly containers: ResourceContainers | undefined;
   /** Frees the resources of pods that are gone. */
   readonly freeGone: () => void;
-}
-
-/** A running container and its pod. */
-interface PodContainer extends RunningContainer {
-  readonly podUid: string;
 }
 
 /** Maximum number of concurrent calls of the runtime. */
@@ -44,7 +39,7 @@ export class CpusetReconciler {
    * Containers that were about to start and have not been seen running since, by container id. They are not updated yet,
    * because an update may have no effect while the runtime starts the container.
    */
-  readonly #starting = new Map<string, { readonly container: PodContainer; readonly untilMs: number }>();
+  readonly #starting = new Map<string, { readonly container: RunningPodContainer; readonly untilMs: number }>();
   readonly #updating = new Set<string>();
   readonly #calls = new Semaphore(MAX_UPDATES);
   #isDue = false;
@@ -74,7 +69,7 @@ export class CpusetReconciler {
    * Records that a container is about to start. If its CPUs change before it is seen running, it is updated soon after.
    * @param cpus the CPUs with which the container was created
    */
-  starting(container: PodContainer, cpus: string): void {
+  starting(container: RunningPodContainer, cpus: string): void {
     const { clock, containers } = this.#parts;
     if (containers === undefined) return;
     this.#applied.set(container.id, cpus);
@@ -100,19 +95,28 @@ export class CpusetReconciler {
    * update is still in progress is skipped: if its CPUs have changed since, the end of that update causes another pass.
    */
   #reconcile(signal: AbortSignal): void {
-    const { pods, containers } = this.#parts;
-    if (containers === undefined) return;
     const running = new Set<string>();
-    for (const pod of pods.active()) {
-      for (const { name, id } of containers.running(pod)) {
-        running.add(id);
-        const container = { podUid: pod.metadata.uid, name, id };
-        const cpus = this.#cpusOf(container);
-        if (cpus === '' || cpus === this.#applied.get(id) || this.#updating.has(id)) continue;
-        void this.#update(container, cpus, signal);
-      }
+    for (const container of this.#running()) {
+      const { id } = container;
+      running.add(id);
+      const cpus = this.#cpusOf(container);
+      if (cpus === '' || cpus === this.#applied.get(id) || this.#updating.has(id)) continue;
+      void this.#update(container, cpus, signal);
     }
     this.#forgetEnded(running);
+  }
+
+  /** Yields the running containers of all pods, also of pods that are not active. */
+  *#running(): Generator<RunningPodContainer> {
+    const { pods, containers } = this.#parts;
+    if (containers === undefined) return;
+    const active = new Set<string>();
+    for (const pod of pods.active()) {
+      const podUid = pod.metadata.uid;
+      active.add(podUid);
+      for (const { name, id } of containers.running(pod)) yield { podUid, name, id };
+    }
+    yield* containers.runningInOtherPods?.(active) ?? [];
   }
 
   /** @param running ids of the running containers */
@@ -127,11 +131,11 @@ export class CpusetReconciler {
   }
 
   /** Returns the CPUs on which a container must run; empty if the container is not restricted. */
-  #cpusOf({ podUid, name }: Omit<PodContainer, 'id'>): string {
+  #cpusOf({ podUid, name }: RunningPodContainer): string {
     return `${this.#parts.ledger.cpusOf(podUid, name)}`;
   }
 
-  async #update(container: PodContainer, cpus: string, signal: AbortSignal): Promise<void> {
+  async #update(container: RunningPodContainer, cpus: string, signal: AbortSignal): Promise<void> {
     const { containers, logger } = this.#parts;
     const { id: containerId } = container;
     this.#updating.add(containerId);

@@ -26,10 +26,22 @@ export interface RunningContainer {
   readonly id: string;
 }
 
+/** A running container and its pod. */
+export interface RunningPodContainer extends RunningContainer {
+  readonly podUid: string;
+}
+
 /** Methods through which the managers see and update the runtime's containers. */
 export interface ResourceContainers {
   /** Returns the running containers of a pod, init containers included, as far as they are known. */
   running(pod: Pod): readonly RunningContainer[];
+  /**
+   * Returns the running containers of all other pods that the runtime has, as far as they are known: of pods that
+   * terminate after they have left their source, and of pods that no source has reported since the kubelet was started.
+   * Default: none, so that these containers stay on CPUs that become exclusive to other containers.
+   * @param activeUids UIDs of the active pods, whose containers are not returned
+   */
+  runningInOtherPods?(activeUids: ReadonlySet<string>): Iterable<RunningPodContainer>;
   /** Sets the CPUs of a running container. @param cpus in the kernel's notation, such as `0-3,8` */
   updateContainerCpuset(containerId: string, cpus: string, signal: AbortSignal): Promise<void>;
   /**
