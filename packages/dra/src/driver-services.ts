@@ -4,9 +4,10 @@ const DRIVER_SERVICES = ['v1.DRAPlugin', 'v1beta1.DRAPlugin'] as const;
 /** Name of a service in {@link DRIVER_SERVICES}. */
 export type DriverService = (typeof DRIVER_SERVICES)[number];
 
-/** Maximum length of a driver's name (`ValidateDriverName`). */
+/** Maximum length of a driver's name (`ValidateCSIDriverName` in `pkg/apis/core/validation/validation.go`). */
 const MAX_NAME = 63;
-const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+/** Form of a driver's name. The API server accepts capital letters too, and does not convert them. */
+const DNS_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/i;
 
 /**
  * Chooses the first service in a plugin's list that this kubelet supports (`validateSupportedServices` in

@@ -92,10 +92,14 @@ describe('chooseService', () => {
     expect(chooseService(DRIVER, '/e', offered)).toEqual(expected);
   });
 
-  it.each(['', 'Upper.example.com', '../x', `${'x'.repeat(64)}`])(
+  it.each(['', 'under_score.example.com', '../x', 'gpu..example.com', '\u212Apu.example.com', `${'x'.repeat(64)}`])(
     'W3: chooseService rejects the driver name %j',
     (driver) => {
       expect(chooseService(driver, '/e', ['v1.DRAPlugin'])).toHaveProperty('problem');
     },
   );
+
+  it('chooseService accepts a driver name with capital letters, as the API server does', () => {
+    expect(chooseService('GPU.Example.com', '/e', ['v1.DRAPlugin'])).toEqual({ service: 'v1.DRAPlugin' });
+  });
 });
