@@ -65,7 +65,10 @@ export function withDevices(info: ClaimInfo, driver: string, devices: readonly P
   return { ...info, drivers: new Map([...info.drivers, [driver, devices]]) };
 }
 
-/** Returns the devices of a request with their drivers. The request '' stands for the whole claim. */
+/**
+ * Returns the devices of a request with their drivers, in the order of the drivers' names. The request '' stands for the
+ * whole claim.
+ */
 export function devicesOfRequest(
   { drivers }: Pick<ClaimInfo, 'drivers'>,
   request: string,
@@ -74,7 +77,10 @@ export function devicesOfRequest(
     request === '' ||
     requestNames.length === 0 ||
     requestNames.some((name) => baseRequest(name) === baseRequest(request));
-  return [...drivers].flatMap(([driver, devices]) => devices.filter(isFor).map((device) => [driver, device] as const));
+  // The drivers are sorted, because the order in the map depends on whether the claim was read from the checkpoint.
+  return [...drivers]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([driver, devices]) => devices.filter(isFor).map((device) => [driver, device] as const));
 }
 
 /**

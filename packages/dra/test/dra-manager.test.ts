@@ -530,6 +530,31 @@ describe('K1: a restart of the kubelet', () => {
     expect(callsOf(plugin)).toEqual(['NodePrepareResources a']);
   });
 
+  it('the devices of a claim have the same order before and after a restart of the kubelet', async () => {
+    await start();
+    const drivers = ['z.example.com', 'a.example.com'];
+    for (const driver of drivers) {
+      await plug({ prepare: async () => ({ devices: [{ deviceName: 'd', cdiDeviceIds: [`${driver}/d=1`] }] }) }, driver);
+    }
+    const devices = drivers.map((driver) => deviceOf('d', { driver }));
+    allocate('both', ['1'], devices);
+    const pod = podWithClaim('1', 'both');
+    active = [pod];
+    await manager.prepare(pod, signal);
+    const order = async () => {
+      const ids = await idsOf(pod);
+      const [resource] = manager.dynamicResources(pod, pod.spec.containers[0] ?? containerOf('none'));
+      return [resource?.claimResources.map(({ driverName }) => driverName), ids];
+    };
+    const before = await order();
+    await restart();
+    expect(await order()).toEqual(before);
+    expect(before).toEqual([
+      ['a.example.com', 'z.example.com'],
+      ['a.example.com/d=1', 'z.example.com/d=1'],
+    ]);
+  });
+
   it('K1: after a restart of the kubelet, a claim whose preparation was interrupted is prepared again', async () => {
     await start();
     const plugin = await plug({ prepare: async () => ({ error: 'not now' }) });
