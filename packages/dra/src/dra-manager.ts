@@ -284,7 +284,7 @@ export class DraManager {
     const ids = [...requests].flatMap(([name, names]) => {
       const info = this.#claim(pod, name);
       if (info?.podUids.has(uid)) return cdiDeviceIds(info, names);
-      const message = `unable to get claim info for ResourceClaim ${name} in namespace ${namespace}`;
+      const message = `internal error: unable to get claim info for ResourceClaim ${name} in namespace ${namespace}`;
       throw new DraError('NotPrepared', message);
     });
     return [...new Set(ids)];

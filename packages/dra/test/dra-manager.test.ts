@@ -384,7 +384,10 @@ describe('N11: devices of claims', () => {
     await manager.unprepare(stranger, signal);
     expect(plugin.prepared.has('uid-a')).toBe(true);
     expect(await idsOf(podWithClaim('1', 'a'))).toEqual(['example.com/fake=a']);
-    await expect(idsOf(stranger)).rejects.toMatchObject({ code: 'NotPrepared' });
+    await expect(idsOf(stranger)).rejects.toMatchObject({
+      code: 'NotPrepared',
+      message: 'internal error: unable to get claim info for ResourceClaim a in namespace default',
+    });
   });
 
   it('N11: a shared claim is prepared again for a pod that starts while the claim is being unprepared for another pod', async () => {
