@@ -1,5 +1,5 @@
 import { goJson } from '@node-agent/pod-spec';
-import { type DeviceHealthState, type DriverHealth, deviceKey, type KnownHealth } from './health-table.ts';
+import { type DeviceHealthState, type DriverHealth, deviceKey, type KnownHealth, newestHealth } from './health-table.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -37,10 +37,9 @@ export function decodeHealth(text: string, { wallMs, monotonicMs }: Now): Readon
     const at = `${driver}.Devices`;
     const devices = Object.entries(fieldsOf(fieldsOf(state, driver).Devices ?? {}, at)).map(([key, value]) => {
       const ageMs = Math.max(0, wallMs - timeOf(value, `${at}[${key}]`));
-      const health = decodeDevice(value, `${at}[${key}]`, monotonicMs - ageMs);
-      return [deviceKey(health), health] as const;
+      return decodeDevice(value, `${at}[${key}]`, monotonicMs - ageMs);
     });
-    return [driver, new Map(devices)] as const;
+    return [driver, newestHealth(devices)] as const;
   });
   return new Map(drivers);
 }

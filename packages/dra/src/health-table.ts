@@ -16,7 +16,13 @@ export interface KnownHealth extends ReportedHealth {
   readonly reportedAtMs: number;
 }
 
-/** Devices of a driver by {@link deviceKey}. */
+/**
+ * Maximum number of devices of one driver whose health is stored (W6). A ResourceSlice has at most 128 devices. The
+ * health of further devices is unknown.
+ */
+export const MAX_DEVICES = 8192;
+
+/** Devices of a driver by {@link deviceKey}, the last reported first. */
 export type DriverHealth = ReadonlyMap<string, KnownHealth>;
 
 /** A device of a driver. */
@@ -31,8 +37,9 @@ export function deviceKey({ pool, device }: HealthKey): string {
 
 /**
  * Merges a report into the known health of a driver's devices (`updateHealthInfo` in
- * `pkg/kubelet/cm/dra/healthinfo.go`). A device that is missing in the report keeps its health until its timeout. Then
- * the device is removed from the table, so that its health is unknown.
+ * `pkg/kubelet/cm/dra/healthinfo.go`). A device that is missing in the report keeps its health until its timeout, or until
+ * later reports contain {@link MAX_DEVICES} other devices. Then the device is removed from the table, so that its health
+ * is unknown.
  * @returns the new table, and the devices whose health has changed
  */
 export function mergeHealth(
@@ -40,19 +47,18 @@ export function mergeHealth(
   reported: readonly ReportedHealth[],
   nowMs: number,
 ): { readonly next: DriverHealth; readonly changed: readonly HealthKey[] } {
-  const { next: kept, changed: expired } = dropExpired(known, nowMs);
-  const next = new Map(kept);
-  const changed = new Map<string, HealthKey>();
-  for (const one of reported) {
-    const key = deviceKey(one);
-    const before = known.get(key);
-    const isSame =
-      before?.health === one.health && before.message === one.message && before.timeoutMs === one.timeoutMs;
-    if (!isSame) changed.set(key, one);
-    next.set(key, { ...one, reportedAtMs: nowMs });
-  }
-  for (const gone of expired) if (!next.has(deviceKey(gone))) changed.set(deviceKey(gone), gone);
-  return { next, changed: [...changed.values()] };
+  const heard = new Map(reported.map((one) => [deviceKey(one), { ...one, reportedAtMs: nowMs }]));
+  const others = [...dropExpired(known, nowMs).next].filter(([key]) => !heard.has(key));
+  const next = new Map([...heard, ...others].slice(0, MAX_DEVICES));
+  const changed = [...heard].filter(([key, one]) => !isSame(one, known.get(key)));
+  const removed = [...known].filter(([key]) => !next.has(key));
+  return { next, changed: [...changed, ...removed].map(([, one]) => one) };
+}
+
+/** Returns the given reports of a driver's devices as a table without the oldest reports above the limit. */
+export function newestHealth(reports: readonly KnownHealth[]): DriverHealth {
+  const newest = [...reports].sort((a, b) => b.reportedAtMs - a.reportedAtMs).slice(0, MAX_DEVICES);
+  return new Map(newest.map((one) => [deviceKey(one), one]));
 }
 
 /** Removes the devices whose last report is too old. @returns the new table, and the removed devices */
@@ -86,6 +92,10 @@ export function healthOf(
 ): Pick<ReportedHealth, 'health' | 'message'> {
   const one = known?.get(deviceKey(key));
   return one === undefined || isExpired(one, nowMs) ? { health: 'Unknown', message: '' } : one;
+}
+
+function isSame(one: ReportedHealth, other: ReportedHealth | undefined): boolean {
+  return one.health === other?.health && one.message === other.message && one.timeoutMs === other.timeoutMs;
 }
 
 function isExpired({ reportedAtMs, timeoutMs }: KnownHealth, nowMs: number): boolean {

@@ -1,4 +1,4 @@
-import type { ReportedHealth } from './health-table.ts';
+import { MAX_DEVICES, type ReportedHealth } from './health-table.ts';
 
 /** A device in a message of a driver's health stream. */
 export interface SentHealth {
@@ -21,11 +21,6 @@ const MAX_TIMEOUT_MS = 20 * 24 * 3_600_000;
  * API server rejects the whole status of a pod with a longer message.
  */
 const MAX_MESSAGE = 1024;
-/**
- * Maximum number of devices of one driver whose health is stored (W6). A ResourceSlice has at most 128 devices. The
- * health of further devices is unknown.
- */
-const MAX_DEVICES = 8192;
 /** Maximum length of the name of a pool or device. The API allows 253 and 63 characters. */
 const MAX_NAME = 253;
 

@@ -21,6 +21,17 @@ describe('health file', () => {
     expect(drivers.get('gpu.example.com')?.get('pool/dev-1')?.reportedAtMs).toBe(7);
   });
 
+  it('W6: of a driver with more than 8192 devices in the health file, the last reported ones are kept', () => {
+    const entryOf = (index: number) => {
+      const LastUpdated = new Date(NOW.wallMs - index).toISOString();
+      return [`p/${index}`, { PoolName: 'p', DeviceName: `${index}`, Health: 'Healthy', LastUpdated }] as const;
+    };
+    const Devices = Object.fromEntries(Array.from({ length: 8195 }, (_, index) => entryOf(8194 - index)));
+    const devices = decodeHealth(JSON.stringify({ d: { Devices } }), NOW).get('d');
+    expect(devices?.size).toBe(8192);
+    expect(['p/0', 'p/8191', 'p/8192', 'p/8194'].map((key) => devices?.has(key))).toEqual([true, true, false, false]);
+  });
+
   it.each([
     ['[]', 'it must be an object'],
     ['{"d":{"Devices":[]}}', 'd.Devices must be an object'],

@@ -42,6 +42,20 @@ describe('health of devices', () => {
     expect([...dropExpired(known, 40_000).next.keys()]).toEqual([]);
   });
 
+  it('W6, K4: mergeHealth keeps the last reported 8192 devices of a driver, and the health of the others changes to unknown', () => {
+    const reportsOf = (name: string, count: number) =>
+      Array.from({ length: count }, (_, index) => reportOf(`${name}-${index}`, { timeoutMs: 1e9 }));
+    const first = mergeHealth(new Map(), reportsOf('first', 8190), 1000).next;
+    const second = mergeHealth(first, reportsOf('second', 2), 1000).next;
+    const third = mergeHealth(second, reportsOf('third', 2), 1000);
+    expect(third.next.size).toBe(8192);
+    expect([...third.next.keys()]).toEqual(expect.arrayContaining(['p/second-0', 'p/second-1', 'p/third-0', 'p/third-1']));
+    expect(third.changed.map(deviceKey)).toEqual(['p/third-0', 'p/third-1', 'p/first-8188', 'p/first-8189']);
+    const last = mergeHealth(third.next, reportsOf('last', 8192), 2000);
+    expect([...last.next.values()].every(({ reportedAtMs }) => reportedAtMs === 2000)).toBe(true);
+    expect([last.next.size, last.changed.length]).toEqual([8192, 2 * 8192]);
+  });
+
   it('nextExpiryMs returns the earliest timeout', () => {
     expect(nextExpiryMs(known)).toBe(11_000);
     expect(nextExpiryMs(new Map())).toBeUndefined();
