@@ -51,6 +51,8 @@ export class DeviceHealths {
   /** Plugins with an open health stream that has delivered a message, by driver. */
   readonly #streaming = new Map<string, Set<DraPlugin>>();
   readonly #expiries = new Map<string, Timer>();
+  /** Resolves when the state file has been read, so that the reports of an earlier process replace no newer ones. */
+  readonly #loaded = Promise.withResolvers<void>();
   #writing: Promise<void> | undefined;
   #isChanged = false;
   #ending: AbortSignal = new AbortController().signal;
@@ -70,14 +72,13 @@ export class DeviceHealths {
     try {
       const bytes = await readFileBounded(this.#parts.fs, this.#path, MAX_BYTES);
       const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-      for (const [driver, devices] of decodeHealth(text, this.#now())) {
-        // A driver whose stream has already delivered newer reports is skipped.
-        if (!this.#drivers.has(driver)) this.#set(driver, devices);
-      }
+      for (const [driver, devices] of decodeHealth(text, this.#now())) this.#set(driver, devices);
     } catch (err) {
       if (isMissing(err)) return;
       const fields = { path: this.#path, reason: errorText(err) };
       this.#parts.logger.error(fields, 'Failed to load health checkpoint, proceeding with empty cache');
+    } finally {
+      this.#loaded.resolve();
     }
   }
 
@@ -88,23 +89,34 @@ export class DeviceHealths {
 
   /** Follows the health stream of a plugin until the plugin is closed. */
   async follow(plugin: DraPlugin): Promise<void> {
+    await this.#loaded.promise;
+    while (!plugin.closed.aborted && !this.#ending.aborted) {
+      const retryMs = await this.#followOnce(plugin);
+      await sleep(this.#parts.clock, retryMs, plugin.closed).catch(() => {});
+    }
+  }
+
+  /** Follows one health stream until its end. @returns the pause before the next stream is opened, in milliseconds */
+  async #followOnce(plugin: DraPlugin): Promise<number> {
     const { clock, logger } = this.#parts;
     const { driver, endpoint, closed } = plugin;
-    while (!closed.aborted && !this.#ending.aborted) {
-      let retryMs = RETRY_MS;
-      try {
-        for await (const devices of plugin.health()) {
-          this.#heard(plugin, reportedHealth(devices));
-          await sleep(clock, MIN_PAUSE_MS + (1000 * devices.length) / DEVICES_PER_SECOND, closed);
-        }
-        logger.debug({ driver, endpoint }, 'Health stream ended');
-      } catch (err) {
-        const { code, message } = GrpcError.from(err);
-        if (code === 'UNIMPLEMENTED') retryMs = UNIMPLEMENTED_RETRY_MS;
-        if (!closed.aborted) logger.debug({ driver, endpoint, reason: message }, 'Health stream failed');
+    let isOpen = false;
+    try {
+      await plugin.connect();
+      isOpen = true;
+      for await (const devices of plugin.health()) {
+        this.#heard(plugin, reportedHealth(devices));
+        await sleep(clock, MIN_PAUSE_MS + (1000 * devices.length) / DEVICES_PER_SECOND, closed);
       }
-      this.#ended(plugin);
-      await sleep(clock, retryMs, closed).catch(() => {});
+      logger.debug({ driver, endpoint }, 'Health stream ended');
+      return RETRY_MS;
+    } catch (err) {
+      const { code, message } = GrpcError.from(err);
+      if (!closed.aborted) logger.debug({ driver, endpoint, reason: message }, 'Health stream failed');
+      return code === 'UNIMPLEMENTED' ? UNIMPLEMENTED_RETRY_MS : RETRY_MS;
+    } finally {
+      // Without a connection there was no stream: the reports of an earlier process stay valid until their timeouts.
+      if (isOpen) this.#ended(plugin);
     }
   }
 
@@ -119,13 +131,14 @@ export class DeviceHealths {
   }
 
   /**
-   * Called when a plugin's stream has ended. Without any stream, the health of the driver's devices becomes unknown. A
-   * plugin that replaces this one has a stream of its own.
+   * Called when a plugin's stream has ended, also if the stream has delivered no message. Without any stream, the health
+   * of the driver's devices becomes unknown. A plugin that replaces this one has a stream of its own.
    */
   #ended(plugin: DraPlugin): void {
     const { driver } = plugin;
     const streaming = this.#streaming.get(driver);
-    if (!streaming?.delete(plugin) || streaming.size > 0 || this.#ending.aborted) return;
+    streaming?.delete(plugin);
+    if ((streaming?.size ?? 0) > 0 || this.#ending.aborted) return;
     this.#streaming.delete(driver);
     const known = this.#drivers.get(driver) ?? new Map();
     this.#set(driver, new Map());

@@ -69,6 +69,11 @@ export class DraPlugin {
     return this.#closed.signal;
   }
 
+  /** Resolves when the plugin is connected. @throws GrpcError `DEADLINE_EXCEEDED` after a minute, `CANCELLED` */
+  async connect(): Promise<void> {
+    await this.#client.connect(CONNECT_TIMEOUT_MS, this.#closed.signal);
+  }
+
   /**
    * Keeps the connection open until the plugin is closed, so that the end of the plugin's process is noticed even
    * without calls.
@@ -78,7 +83,7 @@ export class DraPlugin {
     while (!signal.aborted) {
       this.#disconnected = Promise.withResolvers();
       try {
-        await this.#client.connect(CONNECT_TIMEOUT_MS, signal);
+        await this.connect();
         if (this.#isConnected) await this.#disconnected.promise;
       } catch {
         // The loop makes the next attempt.

@@ -773,6 +773,65 @@ describe('health of devices', () => {
     expect(shown(pod)).toEqual(status('Unknown'));
   });
 
+  /** Prepares a claim for pod 1, has its device reported as unhealthy for a day, and restarts the kubelet. */
+  async function restartWithHealth(components: Partial<DraManagerComponents> = {}): Promise<Pod> {
+    await start();
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    active = [pod];
+    const plugin = await plug({ health: [healthOf(2, { healthCheckTimeoutSeconds: 86_400 })] });
+    await manager.prepare(pod, signal);
+    const file = path.join(root, 'dra_health_state');
+    await expect.poll(() => fs.existsSync(file) && fs.readFileSync(file, 'utf8').includes('Unhealthy')).toBe(true);
+    plugin.stop();
+    stop.abort();
+    await running;
+    unwell = [];
+    await start(components);
+    return pod;
+  }
+
+  it('the health from before a restart becomes unknown when the plugin turns out to have no health service any more', async () => {
+    const pod = await restartWithHealth();
+    await expect.poll(() => shown(pod)).toEqual(status('Unhealthy'));
+    manager.registerPlugin(DRIVER, path.join(root, 'absent.sock'), ['v1.DRAPlugin']);
+    await clock.advance(10_000);
+    expect(shown(pod)).toEqual(status('Unhealthy'));
+    await plug();
+    await expect.poll(() => shown(pod)).toEqual(status('Unknown'));
+    expect(unwell).toEqual(['1']);
+  });
+
+  it('the health from before a restart becomes unknown if the plugin registers before the health file was read', async () => {
+    const gate = Promise.withResolvers<void>();
+    const open: typeof nodeFileSystem.open = async (file, ...rest) => {
+      if (file.endsWith('dra_health_state')) await gate.promise;
+      return await nodeFileSystem.open(file, ...rest);
+    };
+    const pod = await restartWithHealth({ fs: { ...filesOf(), open } });
+    const plugin = await plug();
+    await expect.poll(() => connected.get(plugin.socketPath)).toBe(true);
+    gate.resolve();
+    await expect.poll(() => unwell).toEqual(['1']);
+    expect(shown(pod)).toEqual(status('Unknown'));
+  });
+
+  it('the health of devices is kept when another plugin of the driver has no health service', async () => {
+    await start();
+    allocate('a', ['1']);
+    const pod = podWithClaim('1', 'a');
+    await plug({ health: [healthOf(1)] });
+    await manager.prepare(pod, signal);
+    await expect.poll(() => shown(pod)).toEqual(status('Healthy'));
+    const other = await plug();
+    await expect.poll(() => connected.get(other.socketPath)).toBe(true);
+    // The health stream of the other plugin was refused before the plugin answered this later call.
+    allocate('b', ['2']);
+    await manager.prepare(podWithClaim('2', 'b'), signal);
+    expect(callsOf(other)).toEqual(['NodePrepareResources b']);
+    expect(shown(pod)).toEqual(status('Healthy'));
+  });
+
   it('with the gate ResourceHealthStatus off, no health is shown and no health stream is opened', async () => {
     await start({}, { health: false });
     allocate('a', ['1']);
