@@ -179,9 +179,9 @@ export class DraManager {
   async start(signal: AbortSignal): Promise<void> {
     this.#startOnce.begin();
     this.#slices.start(signal);
-    const loaded = Promise.all([this.#healths?.start(signal), this.#record.load().catch(() => {})]);
     await Promise.all([
-      loaded,
+      this.#healths?.start(signal),
+      this.#load(),
       this.#plugins.start(signal),
       every(this.#clock, RECONCILE_MS, () => this.#reconcile(signal), signal, { immediate: false }),
     ]);
@@ -318,7 +318,10 @@ export class DraManager {
    * Unprepares the claims of removed pods. Each pod is handled independently, so that a driver that hangs delays no
    * other pod.
    */
-  #reconcile(signal: AbortSignal): void {
+  async #reconcile(signal: AbortSignal): Promise<void> {
+    // If the checkpoint could not be read at the start, only this call reads it again on a node to which no further pods
+    // with claims come.
+    await this.#load();
     const { pods, onUnprepared } = this.#components;
     const holders = this.#cache.podUids();
     if (holders.length === 0 || !pods.sourcesReady()) return;
@@ -338,6 +341,11 @@ export class DraManager {
         )
         .finally(() => this.#reconciled.delete(uid));
     }
+  }
+
+  /** Reads the checkpoint, unless it was already read. An error was logged and needs no further handling. */
+  async #load(): Promise<void> {
+    await this.#record.load().catch(() => {});
   }
 
   #healthChanged(driver: string, devices: readonly HealthKey[]): void {

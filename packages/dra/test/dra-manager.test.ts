@@ -623,6 +623,26 @@ describe('K1: a restart of the kubelet', () => {
     expect(manager.holdsClaims('1', pod)).toBe(false);
   });
 
+  it('K1: the claims of removed pods are unprepared although the checkpoint could not be read when the kubelet started', async () => {
+    await start();
+    const driver = await plug();
+    allocate('a', ['1']);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    stop.abort();
+    await running;
+    let failures = 0;
+    const open: typeof nodeFileSystem.open = async (file, ...rest) => {
+      if (file.endsWith('dra_manager_state') && failures++ === 0) throw new Error('EIO: i/o error, read');
+      return await nodeFileSystem.open(file, ...rest);
+    };
+    await start({ fs: { ...filesOf(), open } });
+    register(driver);
+    await expect.poll(() => failures).toBe(1);
+    await clock.advance(60_000);
+    await expect.poll(() => unprepared).toEqual(['1']);
+    expect(callsOf(driver)).toEqual(['NodePrepareResources a', 'NodeUnprepareResources a']);
+  });
+
   it('K1: while the checkpoint is corrupt, no claim is prepared or unprepared, and pods without claims are not affected', async () => {
     const file = path.join(root, 'dra_manager_state');
     fs.writeFileSync(file, '{"Data":"{}","Checksum":1}');
