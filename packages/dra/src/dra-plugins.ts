@@ -51,21 +51,14 @@ export class DraPlugins {
   register(driver: string, endpoint: string, services: readonly string[]): void {
     const choice = chooseService(driver, endpoint, services);
     if ('problem' in choice) throw new Error(choice.problem);
-    const others = this.#plugins.get(driver) ?? [];
-    if (others.some((other) => other.endpoint === endpoint)) {
-      throw new Error(`endpoint ${endpoint} already registered for DRA driver plugin ${driver}`);
-    }
-    if (others.length >= MAX_PLUGINS) throw new Error(`DRA driver ${driver} has ${MAX_PLUGINS} plugins, the maximum`);
-    if (others.length === 0 && this.#plugins.size >= MAX_DRIVERS) {
-      throw new Error(`the node has plugins of ${MAX_DRIVERS} DRA drivers, the maximum`);
-    }
+    this.#makeRoom(driver, endpoint);
     const { clock, logger, transport, metrics, follow } = this.#parts;
     const onConnectivity = (): void => {
       logger.info({ driver, endpoint, isConnected: plugin.isConnected }, 'Connection changed');
       this.#tell(driver);
     };
     const plugin = new DraPlugin({ clock, transport, metrics, onConnectivity }, driver, endpoint, choice.service);
-    this.#plugins.set(driver, [...others, plugin]);
+    this.#plugins.set(driver, [...(this.#plugins.get(driver) ?? []), plugin]);
     logger.info({ driver, endpoint, service: choice.service }, 'Registered DRA plugin');
     void plugin.stayConnected();
     void follow(plugin);
@@ -96,6 +89,24 @@ export class DraPlugins {
   /** Removes the metrics of a driver that has no plugins any more (K4). */
   forgetSeries(driver: string): void {
     if (!this.#plugins.has(driver)) this.#parts.metrics.forget(driver);
+  }
+
+  /**
+   * Ensures that one more plugin may be registered. A driver that has the maximum number of plugins loses the oldest
+   * disconnected one, because killed plugins leave their sockets behind. @throws Error if there is no room
+   */
+  #makeRoom(driver: string, endpoint: string): void {
+    const others = this.#plugins.get(driver) ?? [];
+    if (others.some((other) => other.endpoint === endpoint)) {
+      throw new Error(`endpoint ${endpoint} already registered for DRA driver plugin ${driver}`);
+    }
+    if (others.length === 0 && this.#plugins.size >= MAX_DRIVERS) {
+      throw new Error(`the node has plugins of ${MAX_DRIVERS} DRA drivers, the maximum`);
+    }
+    if (others.length < MAX_PLUGINS) return;
+    const oldest = others.find(({ isConnected }) => !isConnected);
+    if (oldest === undefined) throw new Error(`DRA driver ${driver} has ${MAX_PLUGINS} plugins, the maximum`);
+    this.deregister(driver, oldest.endpoint);
   }
 
   #tell(driver: string): void {

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { FakeClock } from '@node-agent/async/testing';
+import { MemorySockets } from '@node-agent/grpc/testing';
 import { nodeFileSystem } from '@node-agent/host';
 import type { Pod } from '@node-agent/pod-spec';
 import { MetricsRegistry, silentLogger } from '@node-agent/telemetry';
@@ -696,13 +697,33 @@ describe('plugins of a driver', () => {
   });
 
   it('W6: plugins and drivers above the limits are refused', async () => {
-    await start();
-    for (let n = 0; n < 16; n++) manager.registerPlugin(DRIVER, path.join(root, `${n}.sock`), ['v1.DRAPlugin']);
+    const transport = new MemorySockets();
+    await start({ transport });
+    for (let n = 0; n < 16; n++) await plug({ transport });
+    await expect.poll(() => [...connected.values()].filter(Boolean).length).toBe(16);
     const more = () => manager.registerPlugin(DRIVER, path.join(root, '16.sock'), ['v1.DRAPlugin']);
     expect(more).toThrow(`DRA driver ${DRIVER} has 16 plugins, the maximum`);
     for (let n = 1; n < 256; n++) manager.registerPlugin(`d${n}.x`, path.join(root, 'x.sock'), ['v1.DRAPlugin']);
     const another = () => manager.registerPlugin('d256.x', path.join(root, 'x.sock'), ['v1.DRAPlugin']);
     expect(another).toThrow('the node has plugins of 256 DRA drivers, the maximum');
+  });
+
+  it('W6: a plugin replaces the oldest disconnected one if 16 plugins of its driver are registered', async () => {
+    const transport = new MemorySockets();
+    await start({ transport });
+    const dead = (n: number): string => path.join(root, `dead-${n}.sock`);
+    const first = await plug({ transport });
+    await expect.poll(() => connected.get(first.socketPath)).toBe(true);
+    for (let n = 0; n < 15; n++) manager.registerPlugin(DRIVER, dead(n), ['v1.DRAPlugin']);
+    const next = await plug({ transport });
+    // Only the plugin that was replaced can be registered again.
+    expect(() => manager.registerPlugin(DRIVER, dead(1), ['v1.DRAPlugin'])).toThrow('already registered');
+    expect(() => manager.registerPlugin(DRIVER, first.socketPath, ['v1.DRAPlugin'])).toThrow('already registered');
+    manager.registerPlugin(DRIVER, dead(0), ['v1.DRAPlugin']);
+    await expect.poll(() => connected.get(next.socketPath)).toBe(true);
+    allocate('a', ['1']);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    expect(callsOf(next)).toEqual(['NodePrepareResources a']);
   });
 
   it('all ResourceSlices of the node are removed at start-up, and those of a driver 30 s after its deregistration', async () => {
