@@ -16,7 +16,10 @@ export interface SliceRemoverParts {
   readonly random: Random;
   readonly logger: Logger;
   readonly slices: SliceRemoval;
-  /** Called when a driver has had no connected plugin for {@link DELAY_MS}. */
+  /**
+   * Called when a driver has had no connected plugin for {@link DELAY_MS}, and again when its slices have been removed
+   * while it still has none.
+   */
   readonly onAway: (driver: string) => void;
 }
 
@@ -78,6 +81,8 @@ export class SliceRemover {
     // The driver is still disconnected and publishes no new slices, so no further removal is needed.
     this.#away.delete(driver);
     stop[Symbol.dispose]();
+    // The removal may have been retried for long. Meanwhile, the driver's last plugin may have been deregistered.
+    onAway(driver);
   }
 
   /** Retries until the slices are removed or the signal is aborted. */

@@ -751,6 +751,33 @@ describe('plugins of a driver', () => {
     expect(removals).toEqual([undefined, DRIVER]);
   });
 
+  it('K4: a driver loses its metrics although its last plugin is deregistered while removing its ResourceSlices fails', async () => {
+    let isDown = false;
+    let failures = 0;
+    const remove = async (driver: string | undefined): Promise<void> => {
+      if (!isDown) return void removals.push(driver);
+      failures++;
+      throw new Error('connection refused');
+    };
+    await start({ slices: { remove } });
+    const plugin = await plug();
+    allocate('a', ['1']);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    await manager.unprepare(podWithClaim('1', 'a'), signal);
+    await expect.poll(() => connected.get(plugin.socketPath)).toBe(true);
+    isDown = true;
+    plugin.stop();
+    await expect.poll(() => connected.get(plugin.socketPath)).toBe(false);
+    await clock.advance(30_000);
+    expect(failures).toBe(1);
+    manager.deregisterPlugin(DRIVER, plugin.socketPath);
+    expect(metricLines('dra_grpc_operations_duration_seconds_count')).toHaveLength(2);
+    isDown = false;
+    await clock.advance(10_000);
+    expect(removals).toEqual([undefined, DRIVER]);
+    expect(metricLines('dra_grpc_operations_duration_seconds_count')).toEqual([]);
+  });
+
   it('a failed removal of ResourceSlices is retried', async () => {
     let failures = 3;
     const remove = async (driver: string | undefined): Promise<void> => {
