@@ -39,6 +39,11 @@ export interface PredicateHandler {
 export interface PredicateHandlerOptions {
   /** Feature gate TaintTolerationComparisonOperators. Default: false. */
   readonly taintComparisons?: boolean;
+  /**
+   * State of the feature gate DRAExtendedResource, with which ResourceClaims may back extended resources. Default:
+   * enabled.
+   */
+  readonly extendedResourceClaims?: boolean;
 }
 
 /** Dependencies of {@link predicateHandler}. */
@@ -54,10 +59,11 @@ export interface PredicateHandlerComponents {
 /** Creates the handler that checks whether the node fits a pod, in upstream's order (`GeneralPredicates`, taints). */
 export function predicateHandler(
   { node, refresh, preemption }: PredicateHandlerComponents,
-  { taintComparisons = false }: PredicateHandlerOptions = {},
+  { taintComparisons = false, extendedResourceClaims = true }: PredicateHandlerOptions = {},
 ): PredicateHandler {
-  const heldBy = rememberedRequests({ useStatusResources: true });
-  const context = { taintComparisons, requestsOf: rememberedRequests(), totalHeld: runningTotal(heldBy) };
+  const requestsOf = rememberedRequests({ extendedResourceClaims });
+  const heldBy = rememberedRequests({ useStatusResources: true, extendedResourceClaims });
+  const context = { taintComparisons, requestsOf, totalHeld: runningTotal(heldBy) };
   const verdict = (refusal: RefusalReason | undefined): Verdict =>
     refusal === undefined ? { admit: true } : { admit: false, ...refusal };
   const answer = (pod: Pod, others: readonly Pod[], misfit: Misfit | undefined): Verdict => {

@@ -24,8 +24,19 @@ export interface InsufficientResource {
 /** Returns the requests of a pod. */
 export type RequestsOf = (pod: Pod) => ResourceList;
 
-export function rememberedRequests(options: { readonly useStatusResources?: boolean } = {}): RequestsOf {
-  return oncePer((pod) => podRequests(withoutClaimedResources(pod), options));
+/**
+ * Returns a function that computes the requests of each pod once. Default of `extendedResourceClaims`: extended resources
+ * that a ResourceClaim backs are left out.
+ */
+export function rememberedRequests({
+  useStatusResources = false,
+  extendedResourceClaims = true,
+}: {
+  readonly useStatusResources?: boolean;
+  readonly extendedResourceClaims?: boolean;
+} = {}): RequestsOf {
+  const counted = extendedResourceClaims ? withoutClaimedResources : (pod: Pod) => pod;
+  return oncePer((pod) => podRequests(counted(pod), { useStatusResources }));
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { describe, expect, test, vi } from 'vitest';
 import type { AdmissionNode } from '../src/admission-node.ts';
-import { predicateHandler } from '../src/predicate-handler.ts';
+import { type PredicateHandlerOptions, predicateHandler } from '../src/predicate-handler.ts';
 import { firstRefusal } from '../src/predicates.ts';
 import { rememberedRequests } from '../src/resource-fit.ts';
 import { makePod } from './pods.ts';
@@ -16,8 +16,13 @@ const allocatable = {
 };
 const node: AdmissionNode = { metadata: { name: 'n1', labels: {} }, status: { allocatable } };
 
-const admit = (pod: Pod, others: readonly Pod[] = [], on: AdmissionNode = node): string => {
-  const result = predicateHandler({ node: () => on }).admit(pod, others);
+const admit = (
+  pod: Pod,
+  others: readonly Pod[] = [],
+  on: AdmissionNode = node,
+  options: PredicateHandlerOptions = {},
+): string => {
+  const result = predicateHandler({ node: () => on }, options).admit(pod, others);
   if (result instanceof Promise) throw new Error('nothing had to be looked up');
   return result.admit ? 'admitted' : `${result.reason}: ${result.message}`;
 };
@@ -185,6 +190,16 @@ describe('N1: resources of the node', () => {
 
   test('admits a pod without a resource check if the node has no status', () => {
     expect(admit(makePod('p', { cpu: '64' }), [], { metadata: { name: 'n1' } })).toBe('admitted');
+  });
+
+  test.each([
+    ['a node without the resource', { cpu: '1' }, 'admitted'],
+    ['a node with too few devices', { 'example.com/gpu': '1' }, outOf('example.com/gpu', 2, 0, 1)],
+  ])('with the gate DRAExtendedResource off, a resource that a claim would back counts: %s', (_, amounts, expected) => {
+    const pod = claimed(makePod('p', { 'example.com/gpu': '2' }), ['example.com/gpu']);
+    const on = { ...node, status: { allocatable: { pods: '10', ...amounts } } };
+    expect(admit(pod, [], on, { extendedResourceClaims: false })).toBe(expected);
+    expect(admit(pod, [], on)).toBe('admitted');
   });
 });
 

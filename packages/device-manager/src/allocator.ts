@@ -3,7 +3,6 @@ import type { TopologyHints } from '@node-agent/contracts';
 import {
   type Container,
   formatResourceList,
-  isBackedByClaim,
   isExtendedResource,
   type Pod,
   parseQuantity,
@@ -46,6 +45,11 @@ interface AllocatorParts {
   readonly numaNodes: readonly number[];
   /** Returns the NUMA nodes from which a container's devices are taken first; `undefined` for any. */
   readonly affinity: (podUid: string, container: string) => readonly number[] | undefined;
+  /**
+   * Returns whether a ResourceClaim backs an extended resource of a container, so that no device plugin provides the
+   * resource.
+   */
+  readonly isBackedByClaim: (pod: Pod, container: string, resource: string) => boolean;
   /** Frees the devices of pods that no longer exist. */
   readonly freeGone: () => void;
   /** Returns the UIDs of pods that hold devices only until their termination has finished. */
@@ -81,11 +85,11 @@ export class Allocator {
    * are left out (`isDRAExtendedResource`, `manager.go`).
    */
   demands(pod: Pod, { name, resources }: Container): readonly (readonly [resource: string, required: number])[] {
+    const { inventory, held, isBackedByClaim } = this.#parts;
     const asked = Object.entries(resources?.limits ?? {}).filter(
       ([resource]) => isExtendedResource(resource) && !isBackedByClaim(pod, name, resource),
     );
     if (asked.length === 0) return [];
-    const { inventory, held } = this.#parts;
     // A resource counts as a device resource only if a plugin has reported devices of it, or if a container holds some.
     const heldResources = held.resources();
     return asked
@@ -98,7 +102,8 @@ export class Allocator {
    * (`GetTopologyHints`, `GetPodTopologyHints`, `pkg/kubelet/cm/devicemanager/topology_hints.go`).
    */
   hints(pod: Pod, container: Container | undefined): TopologyHints {
-    const demands = this.demands(pod, container ?? podAsContainer(pod)).filter(([, required]) => required > 0);
+    const whole = container ?? podAsContainer(pod, this.#parts.isBackedByClaim);
+    const demands = this.demands(pod, whole).filter(([, required]) => required > 0);
     if (demands.length > 0) this.#parts.freeGone();
     return new Map(
       demands.map(([resource, required]) => [resource, this.#hints(pod, container?.name, resource, required)] as const),
@@ -412,7 +417,7 @@ function checkAnswer({ resource, socketPath }: Plugin, answer: ContainerAllocate
 }
 
 /** Returns the device limits of a pod as a whole, without extended resources that ResourceClaims back. */
-function podAsContainer(pod: Pod): Container {
+function podAsContainer(pod: Pod, isBackedByClaim: AllocatorParts['isBackedByClaim']): Container {
   const { containers, initContainers } = pod.spec;
   const withoutClaimed = (container: Container): Container => {
     const { resources } = container;

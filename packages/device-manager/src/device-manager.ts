@@ -6,6 +6,7 @@ import type { FileSystem } from '@node-agent/host';
 import {
   type Container,
   type ContainerStatus,
+  isBackedByClaim,
   isExtendedResource,
   type Pod,
   type ResourceListJson,
@@ -79,6 +80,11 @@ export interface DeviceManagerOptions {
   readonly pluginWaitMs?: number;
   /** NUMA nodes of the machine, for {@link DeviceManager.hints}. Default: none, so that there are no hints. */
   readonly numaNodes?: readonly number[];
+  /**
+   * State of the feature gate DRAExtendedResource, with which ResourceClaims may back extended resources. Default:
+   * enabled.
+   */
+  readonly extendedResourceClaims?: boolean;
 }
 
 /** Default of `pluginWaitMs`: long enough for a plugin in a pod to pull its image and restart. */
@@ -117,6 +123,7 @@ export class DeviceManager {
       directory: 'string',
       pluginWaitMs: 'notNegative?',
       numaNodes: 'list?',
+      extendedResourceClaims: 'boolean?',
     });
     checkComponents('DeviceManager', components, {
       fs: ['mkdir', 'open', 'readdir', 'remove', 'writeFileAtomic', 'stat'],
@@ -129,7 +136,7 @@ export class DeviceManager {
     // The directory is normalized (no trailing slash, no `..`), because the paths of plugins' sockets are compared with
     // it.
     const directory = posix.resolve(options.directory);
-    const { pluginWaitMs = PLUGIN_WAIT_MS, numaNodes = [] } = options;
+    const { pluginWaitMs = PLUGIN_WAIT_MS, numaNodes = [], extendedResourceClaims = true } = options;
     const { clock, logger, metrics, transport = unixSockets, noted = unnoted } = withDefaults(components);
     const { fs } = components;
     const [inventory, held] = [this.#inventory, this.#held];
@@ -155,6 +162,7 @@ export class DeviceManager {
       ...{ clock, noted, metrics: this.#metrics, inventory, held, plugins: this.#plugins },
       undecided: this.#undecided,
       ...{ pluginWaitMs, numaNodes, affinity: components.affinity ?? (() => undefined) },
+      isBackedByClaim: extendedResourceClaims ? isBackedByClaim : () => false,
       freeGone: () => this.freeGone(),
       ending: () => this.#leaving().filter((uid) => this.#mayRun(uid)),
     });

@@ -126,6 +126,19 @@ describe('extended resources that a ResourceClaim backs', () => {
     ]);
     expect(manager.hints(pod).size).toBe(1);
   });
+
+  it('N8: with the gate DRAExtendedResource off, the resource is allocated from device plugins', async () => {
+    await start({}, { extendedResourceClaims: false, numaNodes: [0] });
+    const plugin = await plug(['a']);
+    const mapping = { containerName: 'main', resourceName: GPU, requestName: 'r' };
+    const status = { extendedResourceClaimStatus: { resourceClaimName: 'c', requestMappings: [mapping] } };
+    const pod: Pod = { ...onePod('1'), status };
+    const [main] = pod.spec.containers;
+    expect([manager.hints(pod, main).size, manager.hints(pod).size]).toEqual([1, 1]);
+    expect(await admit(pod)).toEqual({ admit: true });
+    expect(await devicesOf(pod)).toBe('a');
+    expect(plugin.calls.map(({ rpc }) => rpc)).toContain('Allocate');
+  });
 });
 
 describe('device plugins', () => {

@@ -1,5 +1,11 @@
 import { goJson } from '@node-agent/pod-spec';
-import { type DeviceHealthState, type DriverHealth, deviceKey, type KnownHealth, newestHealth } from './health-table.ts';
+import {
+  type DeviceHealthState,
+  type DriverHealth,
+  deviceKey,
+  type KnownHealth,
+  newestHealth,
+} from './health-table.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -538,7 +538,10 @@ describe('K1: a restart of the kubelet', () => {
     await start();
     const drivers = ['z.example.com', 'a.example.com'];
     for (const driver of drivers) {
-      await plug({ prepare: async () => ({ devices: [{ deviceName: 'd', cdiDeviceIds: [`${driver}/d=1`] }] }) }, driver);
+      await plug(
+        { prepare: async () => ({ devices: [{ deviceName: 'd', cdiDeviceIds: [`${driver}/d=1`] }] }) },
+        driver,
+      );
     }
     const devices = drivers.map((driver) => deviceOf('d', { driver }));
     allocate('both', ['1'], devices);

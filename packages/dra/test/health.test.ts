@@ -49,7 +49,9 @@ describe('health of devices', () => {
     const second = mergeHealth(first, reportsOf('second', 2), 1000).next;
     const third = mergeHealth(second, reportsOf('third', 2), 1000);
     expect(third.next.size).toBe(8192);
-    expect([...third.next.keys()]).toEqual(expect.arrayContaining(['p/second-0', 'p/second-1', 'p/third-0', 'p/third-1']));
+    expect([...third.next.keys()]).toEqual(
+      expect.arrayContaining(['p/second-0', 'p/second-1', 'p/third-0', 'p/third-1']),
+    );
     expect(third.changed.map(deviceKey)).toEqual(['p/third-0', 'p/third-1', 'p/first-8188', 'p/first-8189']);
     const last = mergeHealth(third.next, reportsOf('last', 8192), 2000);
     expect([...last.next.values()].every(({ reportedAtMs }) => reportedAtMs === 2000)).toBe(true);

@@ -41,7 +41,8 @@ export function nodeAdmitHandlers(
     admission,
     admitHandlers = [],
     userNamespaces,
-  }: Pick<AssemblySettings, 'admission' | 'admitHandlers' | 'userNamespaces'>,
+    resourceClaims,
+  }: Pick<AssemblySettings, 'admission' | 'admitHandlers' | 'userNamespaces' | 'resourceClaims'>,
   { volumes, node, devices, claims, preemption, eviction, shutdown }: AdmissionParts,
 ): readonly AdmitHandler[] {
   return [
@@ -60,7 +61,7 @@ export function nodeAdmitHandlers(
     ...(devices ? [devices] : []),
     predicateHandler(
       { node: (pod) => node.forAdmission(pod), refresh: (signal) => node.refresh(signal), preemption },
-      admission,
+      { ...admission, extendedResourceClaims: resourceClaims?.extendedResources ?? true },
     ),
     appArmorHandler({ enabled: admission?.appArmor ?? true }),
     podFeaturesHandler(admission?.features ?? {}),

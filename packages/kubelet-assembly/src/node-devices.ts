@@ -26,7 +26,11 @@ export interface DeviceParts {
 export function nodeDevices(
   child: (component: string) => PartComponents,
   { fs, deviceTransport, labelForContainers }: Pick<NodePorts, 'fs' | 'deviceTransport' | 'labelForContainers'>,
-  { devices, resourceManagers }: Pick<AssemblySettings, 'devices' | 'resourceManagers'>,
+  {
+    devices,
+    resourceManagers,
+    resourceClaims,
+  }: Pick<AssemblySettings, 'devices' | 'resourceManagers' | 'resourceClaims'>,
   { pods, podConfig, journal, keptPods, affinity, onResourcesChanged }: DeviceParts,
 ): DeviceManager | undefined {
   if (devices === undefined) return undefined;
@@ -50,6 +54,10 @@ export function nodeDevices(
         if (healthStatus) for (const uid of uids) pods.wake(uid);
       },
     },
-    { ...options, numaNodes: (resourceManagers?.machine?.nodes ?? []).map(({ id }) => id) },
+    {
+      ...options,
+      numaNodes: (resourceManagers?.machine?.nodes ?? []).map(({ id }) => id),
+      extendedResourceClaims: resourceClaims?.extendedResources ?? true,
+    },
   );
 }

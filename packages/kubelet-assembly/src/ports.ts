@@ -146,7 +146,7 @@ export interface AssemblySettings<C = unknown> {
   /** Whether the condition of CSI volumes is reported (feature gate `CSIVolumeHealth`). Default: false. */
   readonly volumeHealth?: boolean;
   readonly sources: readonly PodSourcePort[];
-  readonly admission?: PredicateHandlerOptions & {
+  readonly admission?: Omit<PredicateHandlerOptions, 'extendedResourceClaims'> & {
     /** Kernel release, and the unsafe sysctls that pods may set. Default: an unknown kernel, and no unsafe sysctls. */
     readonly sysctls?: SysctlOptions;
     /** Whether the kernel supports AppArmor. Default: true. */
@@ -216,10 +216,11 @@ export interface AssemblySettings<C = unknown> {
    * Directory of device plugins, and whether pod statuses show the health of devices. If absent, the node has no
    * devices.
    */
-  readonly devices?: DeviceManagerOptions & { readonly healthStatus?: boolean };
+  readonly devices?: Omit<DeviceManagerOptions, 'extendedResourceClaims'> & { readonly healthStatus?: boolean };
   /**
    * Feature gates of dynamic resource allocation. If absent, or without an API server, pods with ResourceClaims are
-   * rejected.
+   * rejected. With `extendedResources: false`, the extended resources of a pod come from device plugins and count at
+   * admission, also if the scheduler has created a claim for them.
    */
   readonly resourceClaims?: Omit<DraManagerOptions, 'directory'>;
   /**

@@ -91,6 +91,28 @@ describe('admission by the built-in handlers', () => {
     expect(await verdictOf(pod, settings)).toBe(expected);
   });
 
+  test.each([
+    [true, 'admitted'],
+    [
+      false,
+      "OutOfexample.com/gpu: Node didn't have enough resource: example.com/gpu, requested: 2, used: 0, capacity: 1",
+    ],
+  ])(
+    'with the gate DRAExtendedResource %s, a pod whose ResourceClaim backs more devices than device plugins have: %s',
+    async (extendedResources, expected) => {
+      const amounts = { requests: { 'example.com/gpu': '2' } };
+      const requestMappings = [{ containerName: 'main', resourceName: 'example.com/gpu', requestName: 'r' }];
+      const status = { extendedResourceClaimStatus: { resourceClaimName: 'c', requestMappings } };
+      const pod = { ...makePod('web', { containers: [{ ...main, resources: amounts }] }), status };
+      const allocatable = { pods: '10', 'example.com/gpu': '1' };
+      const node = {
+        forAdmission: () => ({ metadata: { name: 'n1' }, status: { allocatable } }),
+        refresh: async () => {},
+      };
+      expect(await verdictOf(pod, { resourceClaims: { extendedResources } }, { node, claims: {} })).toBe(expected);
+    },
+  );
+
   test('the rejection of a pod names each unsupported volume', async () => {
     const volumes = { unsupported: () => ['volume a: no', 'volume b: no'] };
     expect(await verdictOf(makePod('web'), {}, { volumes })).toBe('UnsupportedFeature: volume a: no; volume b: no');

@@ -1,3 +1,4 @@
+import { FakeDevicePlugin } from '@node-agent/device-manager/testing';
 import type { DraManager, ResourceClaim } from '@node-agent/dra';
 import { FakeDraPlugin, type FakeDraPluginOptions } from '@node-agent/dra/testing';
 import { MemorySockets } from '@node-agent/grpc/testing';
@@ -294,5 +295,32 @@ test('a pod with ResourceClaims is rejected if the kubelet has no DRA manager', 
   await seconds(stage.clock, 3);
   expect(node.claims).toBeUndefined();
   expect(await statusOf(stage)).toMatchObject({ phase: 'Failed', reason: 'UnsupportedFeature' });
+  await node.stop();
+});
+
+test('N8: with the gate DRAExtendedResource off, a pod with a claim for its extended resource gets the device of a device plugin', async () => {
+  const { clock, client, cri, start } = await makeCluster();
+  const transport = new MemorySockets();
+  const directory = '/root/device-plugins';
+  const gpu = 'example.com/gpu';
+  const settings = { devices: { directory }, resourceClaims: { extendedResources: false } };
+  const node = start({ deviceTransport: transport }, settings);
+  await seconds(clock, 2);
+  const plugin = new FakeDevicePlugin({ resource: gpu, directory, transport, clock }, [{ ID: 'a', health: 'Healthy' }]);
+  await plugin.start();
+  await plugin.register();
+  await seconds(clock, 15);
+  const container = { name: 'main', image: 'busybox', imagePullPolicy: 'Never', command: ['sleep', 'infinity'] };
+  const amount = { [gpu]: '1' };
+  const containers = [{ ...container, resources: { limits: amount, requests: amount } }];
+  await client.create(resources.pods, boundPod('train', { nodeName: '', containers }));
+  const requestMappings = [{ containerName: 'main', resourceName: gpu, requestName: 'container-0-request-0' }];
+  const status = { extendedResourceClaimStatus: { resourceClaimName: 'train-extended', requestMappings } };
+  await client.patch(resources.pods, { type: 'merge', body: { status } }, { ...KEY, subresource: 'status' });
+  const binding = { metadata: { name: 'train' }, target: { kind: 'Node', name: 'n1' } };
+  await client.createSubresource(resources.pods, { ...KEY, subresource: 'binding' }, binding);
+  await seconds(clock, 10);
+  expect(cri.liveContainers()).toHaveLength(1);
+  expect(plugin.calls.map(({ rpc }) => rpc)).toContain('Allocate');
   await node.stop();
 });
