@@ -33,6 +33,12 @@ export class ClaimCache {
     this.#replace(claimKey(info), info);
   }
 
+  /** Changes the state of a claim, unless the claim was removed or replaced by another one of the same name. */
+  update(claim: Pick<ClaimInfo, 'uid' | 'namespace' | 'name'>, change: (info: ClaimInfo) => ClaimInfo): void {
+    const info = this.#claims.get(claimKey(claim));
+    if (info !== undefined && info.uid === claim.uid) this.set(change(info));
+  }
+
   delete(key: string): void {
     this.#replace(key, undefined);
   }

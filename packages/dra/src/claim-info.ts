@@ -14,6 +14,9 @@ export interface PreparedDevice {
   readonly cdiDeviceIds: readonly string[];
 }
 
+/** A device that a claim uses. */
+export type DeviceUse = Pick<AllocatedDevice, 'driver' | 'pool' | 'device' | 'adminAccess' | 'shareID'>;
+
 /** State of a claim on this node (`ClaimInfo` in `pkg/kubelet/cm/dra/claiminfo.go`). */
 export interface ClaimInfo {
   readonly uid: string;
@@ -30,8 +33,11 @@ export interface ClaimInfo {
    * again.
    */
   readonly isPrepared: boolean;
-  /** Devices of the claim according to the API server; `undefined` for a claim that was read from the checkpoint. */
-  readonly allocated: readonly AllocatedDevice[] | undefined;
+  /**
+   * Devices of the claim according to the API server. `undefined` for a claim from the checkpoint that was not yet read
+   * from the API server again.
+   */
+  readonly allocated: readonly DeviceUse[] | undefined;
 }
 
 /** Returns the key of a claim in the cache. */

@@ -1,41 +1,64 @@
-import { type ClaimInfo, claimKey } from './claim-info.ts';
-import type { AllocatedDevice } from './resource-claim.ts';
+import { type ClaimInfo, claimKey, type DeviceUse } from './claim-info.ts';
 
 /** A device that is allocated to one claim and held by another claim on this node. */
 export interface DeviceConflict {
   /** Name of the device in the form `driver/pool/device`. */
   readonly device: string;
   readonly holder: ClaimInfo;
-  /** Whether the devices of the holder are known from the API server, and not only from the checkpoint. */
-  readonly isCertain: boolean;
 }
 
-type Use = Pick<AllocatedDevice, 'driver' | 'pool' | 'device' | 'adminAccess' | 'shareID'>;
+type Claim = Pick<ClaimInfo, 'namespace' | 'name' | 'allocated'>;
 
 /**
- * Returns the devices of a claim that other claims hold. A device may be used by two claims only if one of them has it
- * with admin access, or if both have a share of it. The scheduler enforces that rule. But when a device is allocated
- * again, a pod that was deleted by force may still run on this node with the device.
+ * Returns a device of a claim that another claim holds, or `undefined` if there is none. A device may be used by two
+ * claims only if one of them has it with admin access, or if both have a share of it. The scheduler enforces that rule.
+ * But when a device is allocated again, a pod that was deleted by force may still run on this node with the device.
  */
-export function deviceConflicts(
-  claim: Pick<ClaimInfo, 'namespace' | 'name'>,
-  allocated: readonly AllocatedDevice[],
-  others: Iterable<ClaimInfo>,
-): readonly DeviceConflict[] {
-  const conflicts: DeviceConflict[] = [];
-  const wanted = allocated.filter(({ adminAccess }) => adminAccess !== true);
+export function deviceConflict(claim: Claim, others: Iterable<ClaimInfo>): DeviceConflict | undefined {
+  const wanted = exclusiveDevices(claim);
   for (const holder of others) {
     if (claimKey(holder) === claimKey(claim)) continue;
-    const uses = holder.allocated ?? preparedUses(holder);
+    const uses = holder.allocated ?? listedDevices(holder);
     const taken = wanted.find((one) => uses.some((use) => excludes(one, use)));
-    if (taken === undefined) continue;
-    const device = `${taken.driver}/${taken.pool}/${taken.device}`;
-    conflicts.push({ device, holder, isCertain: holder.allocated !== undefined });
+    if (taken !== undefined) return { device: `${taken.driver}/${taken.pool}/${taken.device}`, holder };
   }
-  return conflicts;
+  return undefined;
 }
 
-function preparedUses({ drivers }: ClaimInfo): readonly Use[] {
+/**
+ * Returns the other claims that may hold devices of a claim, but whose devices were not read from the API server since the
+ * kubelet was started. The checkpoint has only the devices that a driver listed in its answer. A driver may list fewer
+ * devices than are allocated, and the list of an interrupted preparation is empty.
+ */
+export function unknownHolders(claim: Claim, others: Iterable<ClaimInfo>): readonly ClaimInfo[] {
+  const drivers = new Set(exclusiveDevices(claim).map(({ driver }) => driver));
+  return [...others].filter(
+    (other) =>
+      other.allocated === undefined &&
+      claimKey(other) !== claimKey(claim) &&
+      [...other.drivers.keys()].some((driver) => drivers.has(driver)),
+  );
+}
+
+/**
+ * Returns the devices that a claim of the checkpoint holds. They are the devices that are allocated to the claim now, and
+ * those that drivers listed: the claim may have been allocated again since its devices were prepared.
+ */
+export function restoredDevices(
+  allocated: readonly DeviceUse[],
+  info: Pick<ClaimInfo, 'drivers'>,
+): readonly DeviceUse[] {
+  const listed = listedDevices(info).filter((one) => !allocated.some((other) => isSameDevice(one, other)));
+  return [...allocated, ...listed];
+}
+
+/** Returns the devices of a claim that no other claim may use at the same time, unless both have shares. */
+function exclusiveDevices({ allocated = [] }: Claim): readonly DeviceUse[] {
+  return allocated.filter(({ adminAccess }) => adminAccess !== true);
+}
+
+/** Returns the devices that drivers listed when they prepared a claim. */
+function listedDevices({ drivers }: Pick<ClaimInfo, 'drivers'>): readonly DeviceUse[] {
   return [...drivers].flatMap(([driver, devices]) =>
     devices.map(({ pool, device, shareId }) => ({
       ...{ driver, pool, device },
@@ -44,9 +67,12 @@ function preparedUses({ drivers }: ClaimInfo): readonly Use[] {
   );
 }
 
-function excludes(one: Use, other: Use): boolean {
-  if (one.driver !== other.driver || one.pool !== other.pool || one.device !== other.device) return false;
-  if (other.adminAccess === true) return false;
+function excludes(one: DeviceUse, other: DeviceUse): boolean {
+  if (!isSameDevice(one, other) || other.adminAccess === true) return false;
   const areShares = one.shareID !== undefined && other.shareID !== undefined;
   return !areShares || one.shareID === other.shareID;
+}
+
+function isSameDevice(one: DeviceUse, other: DeviceUse): boolean {
+  return one.driver === other.driver && one.pool === other.pool && one.device === other.device;
 }

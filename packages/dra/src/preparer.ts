@@ -5,13 +5,14 @@ import { type ClaimInfo, claimKey, newClaimInfo, withDevices, withoutPod, withPo
 import type { ClaimLocks } from './claim-locks.ts';
 import { claimProblem } from './claim-problem.ts';
 import type { ClaimRecord } from './claim-record.ts';
-import { deviceConflicts } from './device-conflicts.ts';
+import { deviceConflict, restoredDevices, unknownHolders } from './device-conflicts.ts';
 import type { DraPlugins } from './dra-plugins.ts';
 import { callDrivers, claimsByDriver } from './driver-calls.ts';
 import { DraError } from './errors.ts';
 import type { NotedWait } from './noted-wait.ts';
 import { type ClaimGates, type ClaimReference, podClaims } from './pod-claims.ts';
 import { allocatedDevices, type ResourceClaim } from './resource-claim.ts';
+import { RestoredClaims } from './restored-claims.ts';
 
 /** Port to the ResourceClaims of the API server. */
 export interface ClaimSource {
@@ -31,9 +32,11 @@ export interface ClaimWorkParts {
 /** Prepares the claims of pods (`prepareResources` in `pkg/kubelet/cm/dra/manager.go`). */
 export class Preparer {
   readonly #parts: ClaimWorkParts & { readonly source: ClaimSource; readonly gates: ClaimGates };
+  readonly #restored: RestoredClaims;
 
   constructor(parts: ClaimWorkParts & { readonly source: ClaimSource; readonly gates: ClaimGates }) {
     this.#parts = parts;
+    this.#restored = new RestoredClaims(parts.cache, parts.source);
   }
 
   /** Prepares all claims of a pod. @throws DraError; the signal's reason */
@@ -46,7 +49,8 @@ export class Preparer {
     const read = await Promise.all(references.map((reference) => this.#read(pod, reference, signal)));
     for (const claim of read) for (const { driver } of allocatedDevices(claim) ?? []) this.#parts.plugins.get(driver);
     const claims = new Map(read.map((claim) => [claimKey(newClaimInfo(claim)), claim]));
-    await locks.run([...claims.keys()], () => this.#prepare(pod, [...claims.values()], signal), signal);
+    const unread = await this.#restored.read([...claims.values()], signal);
+    await locks.run([...claims.keys()], () => this.#prepare(pod, [...claims.values()], unread, signal), signal);
   }
 
   async #read(pod: Pod, reference: ClaimReference, signal: AbortSignal): Promise<ResourceClaim> {
@@ -71,12 +75,16 @@ export class Preparer {
     }
   }
 
-  async #prepare(pod: Pod, claims: readonly ResourceClaim[], signal: AbortSignal): Promise<void> {
+  async #prepare(
+    pod: Pod,
+    claims: readonly ResourceClaim[],
+    unread: ReadonlyMap<string, string>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { cache, record, plugins, noted } = this.#parts;
     const podUid = pod.metadata.uid;
-    for (const claim of claims) await this.#learnHolders(claim, signal);
     // There is no `await` from here to the end of the loop, so that no other pod can get a device in between.
-    const wanted = claims.map((claim) => this.#wanted(claim));
+    const wanted = claims.map((claim) => this.#wanted(claim, unread));
     const added = wanted.filter(({ podUids }) => !podUids.has(podUid));
     for (const info of wanted) cache.set(withPod(info, podUid));
     try {
@@ -109,10 +117,10 @@ export class Preparer {
   }
 
   /**
-   * Returns the state of a claim, updated with the allocation that the API server reports. @throws DraError
-   * `ClaimUnusable`, `DeviceInUse`
+   * Returns the state of a claim, updated with the allocation that the API server reports. @param unread the claims of
+   * the checkpoint that could not be read, with the reasons @throws DraError `ClaimUnusable`, `DeviceInUse`
    */
-  #wanted(claim: ResourceClaim): ClaimInfo {
+  #wanted(claim: ResourceClaim, unread: ReadonlyMap<string, string>): ClaimInfo {
     const { cache } = this.#parts;
     const fresh = newClaimInfo(claim);
     const known = cache.get(claimKey(fresh));
@@ -121,47 +129,29 @@ export class Preparer {
       const message = `old ResourceClaim with same name ${fresh.name} and different UID ${known.uid} still exists (previous pod force-deleted?!)`;
       throw new DraError('ClaimUnusable', message);
     }
-    const [conflict] = deviceConflicts(fresh, fresh.allocated ?? [], cache.all());
+    this.#checkDevices(fresh, unread);
+    if (known === undefined) return fresh;
+    const allocated = restoredDevices(fresh.allocated ?? [], known);
+    return { ...known, allocated, drivers: new Map([...fresh.drivers, ...known.drivers]) };
+  }
+
+  /**
+   * Checks that no other claim holds a device of this claim. @throws DraError `DeviceInUse` if one does, `ClaimUnusable`
+   * if that is unknown
+   */
+  #checkDevices(fresh: ClaimInfo, unread: ReadonlyMap<string, string>): void {
+    const { cache } = this.#parts;
+    const conflict = deviceConflict(fresh, cache.all());
     if (conflict !== undefined) {
       const { device, holder } = conflict;
       const message = `ResourceClaim ${fresh.name}: device ${device} is still used by ResourceClaim ${claimKey(holder)}`;
       throw new DraError('DeviceInUse', message);
     }
-    if (known === undefined) return fresh;
-    return { ...known, allocated: fresh.allocated, drivers: new Map([...fresh.drivers, ...known.drivers]) };
-  }
-
-  /**
-   * Reads from the API server those claims of an earlier process that may hold devices of this claim. The checkpoint
-   * does not contain whether a claim has admin access to its devices, nor the devices of a claim whose preparation was
-   * interrupted.
-   */
-  async #learnHolders(claim: ResourceClaim, signal: AbortSignal): Promise<void> {
-    const { cache } = this.#parts;
-    const fresh = newClaimInfo(claim);
-    const conflicts = deviceConflicts(fresh, fresh.allocated ?? [], cache.all());
-    const uncertain = conflicts.filter(({ isCertain }) => !isCertain).map(({ holder }) => holder);
-    const interrupted = [...cache.all()].filter(
-      (info) => claimKey(info) !== claimKey(fresh) && isInterrupted(info, fresh.drivers),
-    );
-    for (const holder of new Set([...uncertain, ...interrupted])) {
-      const read = await this.#fetchHolder(fresh, holder, signal);
-      const known = cache.get(claimKey(holder));
-      const allocated = read && allocatedDevices(read);
-      if (known === undefined || allocated === undefined || read?.metadata.uid !== known.uid) continue;
-      cache.set({ ...known, allocated });
-    }
-  }
-
-  async #fetchHolder(claim: ClaimInfo, holder: ClaimInfo, signal: AbortSignal): Promise<ResourceClaim | undefined> {
-    try {
-      return await this.#fetch(holder.namespace, holder.name, signal);
-    } catch (cause) {
-      signal.throwIfAborted();
-      // The API server refuses to show a node the claim of a pod that was deleted by force.
-      const unknown = `unknown whether its devices are still used by ResourceClaim ${claimKey(holder)}`;
-      throw new DraError('ClaimUnusable', `ResourceClaim ${claim.name}: ${unknown}: ${errorText(cause)}`, { cause });
-    }
+    const [holder] = unknownHolders(fresh, cache.all());
+    if (holder === undefined) return;
+    const unknown = `unknown whether its devices are still used by ResourceClaim ${claimKey(holder)}`;
+    const reason = unread.get(claimKey(holder)) ?? 'the ResourceClaim was not read';
+    throw new DraError('ClaimUnusable', `ResourceClaim ${fresh.name}: ${unknown}: ${reason}`);
   }
 
   #removePod(added: ClaimInfo, podUid: string): void {
@@ -173,11 +163,4 @@ export class Preparer {
     if (without.podUids.size === 0) cache.delete(key);
     else cache.set(without);
   }
-}
-
-/**
- * Reports whether a claim of an earlier process may hold devices of the given drivers that are not in the checkpoint.
- */
-function isInterrupted({ allocated, drivers }: ClaimInfo, of: ClaimInfo['drivers']): boolean {
-  return allocated === undefined && [...drivers].some(([driver, devices]) => devices.length === 0 && of.has(driver));
 }

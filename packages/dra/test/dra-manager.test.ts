@@ -496,6 +496,76 @@ describe('N11: devices of claims', () => {
     await manager.prepare(next, signal);
   });
 
+  /** Prepares the claim `old` of pod 1 for two devices, of which the driver lists one, and restarts the kubelet. */
+  async function restartWithUnlisted(components: Partial<DraManagerComponents> = {}): Promise<FakeDraPlugin> {
+    await start();
+    const listed = { poolName: 'node', deviceName: 'gpu-0', cdiDeviceIds: ['example.com/gpu=both'] };
+    const plugin = await plug({ prepare: async () => ({ devices: [listed] }) });
+    allocate('old', ['1'], [deviceOf('gpu-0'), deviceOf('gpu-1')]);
+    await manager.prepare(podWithClaim('1', 'old'), signal);
+    stop.abort();
+    await running;
+    await start(components);
+    register(plugin);
+    plugin.calls.length = 0;
+    return plugin;
+  }
+
+  it('N11: after a restart, a device that the driver did not list is refused to another claim', async () => {
+    const plugin = await restartWithUnlisted();
+    allocate('new', ['2'], [deviceOf('gpu-1')]);
+    const message = `device ${DRIVER}/node/gpu-1 is still used by ResourceClaim default/old`;
+    await expect(manager.prepare(podWithClaim('2', 'new'), signal)).rejects.toThrow(message);
+    expect(plugin.calls).toEqual([]);
+    allocate('free', ['3'], [deviceOf('gpu-2')]);
+    await manager.prepare(podWithClaim('3', 'free'), signal);
+  });
+
+  it.each<readonly [string, () => void, string]>([
+    ['was deleted', () => claims.delete('old'), 'resourceclaims.resource.k8s.io "old" not found'],
+    [
+      'was replaced',
+      () => claims.set('old', claimOf('old', [], [], { uid: 'uid-2' })),
+      'a new ResourceClaim has the same name',
+    ],
+    [
+      'was deallocated',
+      () => claims.set('old', claimOf('old', undefined, [])),
+      'the ResourceClaim is no longer allocated',
+    ],
+  ])('N11: after a restart, claims wait for a claim that %s until it is unprepared', async (_, change, reason) => {
+    await restartWithUnlisted();
+    change();
+    allocate('new', ['2'], [deviceOf('gpu-1')]);
+    const next = podWithClaim('2', 'new');
+    const unknown = 'ResourceClaim new: unknown whether its devices are still used by ResourceClaim default/old: ';
+    await expect(manager.prepare(next, signal)).rejects.toThrow(unknown + reason);
+    await manager.unprepare(podWithClaim('1', 'old'), signal);
+    await manager.prepare(next, signal);
+  });
+
+  it('N11: after a restart, pods share one read of a claim, which is repeated if the pod that reads is deleted', async () => {
+    let reads = 0;
+    const get = async (_namespace: string, name: string, ending: AbortSignal) => {
+      if (name === 'old' && ++reads === 1) {
+        await new Promise((_, reject) => ending.addEventListener('abort', () => reject(ending.reason)));
+      }
+      return claims.get(name);
+    };
+    await restartWithUnlisted({ claims: { get } });
+    const waiting = ['2', '3', '4'].map((uid) => {
+      allocate(`new${uid}`, [uid], [deviceOf(`gpu-${uid}`)]);
+      const deleted = new AbortController();
+      const done = manager.prepare(podWithClaim(uid, `new${uid}`), deleted.signal)?.then(() => uid);
+      return { deleted, done };
+    });
+    await expect.poll(() => reads).toBe(1);
+    waiting[0]?.deleted.abort(new Error('pod is deleted'));
+    const outcomes = await Promise.allSettled(waiting.map(({ done }) => done));
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+    expect(reads).toBe(2);
+  });
+
   it('N11: a claim waits for an interrupted claim that cannot be read, and the error names both', async () => {
     await interruptPreparation();
     stop.abort();
