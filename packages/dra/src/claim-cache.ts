@@ -1,4 +1,7 @@
-import { type ClaimInfo, claimKey } from './claim-info.ts';
+import { type ClaimInfo, claimKey, withoutPod } from './claim-info.ts';
+
+/** Identity of a claim. Another claim may later have the same name. */
+export type ClaimIdentity = Pick<ClaimInfo, 'uid' | 'namespace' | 'name'>;
 
 /** Claims of this node by key, and by the pods that refer to them (`claimInfoCache`). */
 export class ClaimCache {
@@ -19,9 +22,15 @@ export class ClaimCache {
     return this.#claims.values();
   }
 
-  /** Returns the keys of the claims that a pod refers to. */
-  keysOf(podUid: string): readonly string[] {
-    return [...(this.#byPod.get(podUid) ?? [])];
+  /** Returns the current state of a claim, or `undefined` if it was removed or replaced by one of the same name. */
+  current(claim: ClaimIdentity): ClaimInfo | undefined {
+    const info = this.#claims.get(claimKey(claim));
+    return info?.uid === claim.uid ? info : undefined;
+  }
+
+  /** Returns the claims that a pod refers to. */
+  claimsOf(podUid: string): readonly ClaimInfo[] {
+    return [...(this.#byPod.get(podUid) ?? [])].flatMap((key) => this.#claims.get(key) ?? []);
   }
 
   /** Returns the UIDs of all pods that refer to claims. */
@@ -33,14 +42,21 @@ export class ClaimCache {
     this.#replace(claimKey(info), info);
   }
 
-  /** Changes the state of a claim, unless the claim was removed or replaced by another one of the same name. */
-  update(claim: Pick<ClaimInfo, 'uid' | 'namespace' | 'name'>, change: (info: ClaimInfo) => ClaimInfo): void {
-    const info = this.#claims.get(claimKey(claim));
-    if (info !== undefined && info.uid === claim.uid) this.set(change(info));
+  /** Changes the state of a claim, unless the claim was removed or replaced by one of the same name. */
+  update(claim: ClaimIdentity, change: (info: ClaimInfo) => ClaimInfo): void {
+    const info = this.current(claim);
+    if (info !== undefined) this.set(change(info));
   }
 
-  delete(key: string): void {
-    this.#replace(key, undefined);
+  /**
+   * Removes a pod from a claim, and the claim with its last pod. The last pod stays as long as a driver may have prepared
+   * the claim, so that the claim is unprepared later.
+   */
+  removePod(claim: ClaimIdentity, podUid: string): void {
+    const info = this.current(claim);
+    if (info === undefined || !info.podUids.has(podUid)) return;
+    if (info.podUids.size > 1) this.set(withoutPod(info, podUid));
+    else if (info.heldBy.size === 0) this.#replace(claimKey(info), undefined);
   }
 
   #replace(key: string, after: ClaimInfo | undefined): void {

@@ -28,11 +28,12 @@ export interface ClaimInfo {
    * Prepared devices of the claim, by driver. The list of a driver is empty until the driver has prepared the claim.
    */
   readonly drivers: ReadonlyMap<string, readonly PreparedDevice[]>;
+  /** Drivers that may have prepared the claim: they were called to prepare it, and have not unprepared it since. */
+  readonly heldBy: ReadonlySet<string>;
   /**
-   * Whether all drivers prepared the claim in this process. After a restart of the kubelet, the drivers are called
-   * again.
+   * Drivers that have prepared the claim in this process. After a restart of the kubelet, all drivers are called again.
    */
-  readonly isPrepared: boolean;
+  readonly preparedBy: ReadonlySet<string>;
   /**
    * Devices of the claim according to the API server. `undefined` for a claim from the checkpoint that was not yet read
    * from the API server again.
@@ -50,17 +51,28 @@ export function newClaimInfo(claim: ResourceClaim): ClaimInfo {
   const { uid = '', name = '', namespace = '' } = claim.metadata;
   const allocated = allocatedDevices(claim) ?? [];
   const drivers = new Map(allocated.map(({ driver }) => [driver, []]));
-  return { ...{ uid, name, namespace, allocated, drivers }, podUids: new Set(), isPrepared: false };
+  const nothing = { podUids: new Set<string>(), heldBy: new Set<string>(), preparedBy: new Set<string>() };
+  return { ...{ uid, name, namespace, allocated, drivers }, ...nothing };
+}
+
+/** Returns whether all drivers of a claim have prepared it in this process. */
+export function isPrepared({ drivers, preparedBy }: Pick<ClaimInfo, 'drivers' | 'preparedBy'>): boolean {
+  return [...drivers.keys()].every((driver) => preparedBy.has(driver));
 }
 
 /** Returns a copy of the claim's state with one more pod. */
 export function withPod(info: ClaimInfo, podUid: string): ClaimInfo {
-  return info.podUids.has(podUid) ? info : { ...info, podUids: new Set([...info.podUids, podUid]) };
+  return info.podUids.has(podUid) ? info : { ...info, podUids: withMember(info.podUids, podUid) };
 }
 
 /** Returns a copy of the claim's state without the given pod. */
 export function withoutPod(info: ClaimInfo, podUid: string): ClaimInfo {
-  return { ...info, podUids: new Set([...info.podUids].filter((uid) => uid !== podUid)) };
+  return { ...info, podUids: withoutMember(info.podUids, podUid) };
+}
+
+/** Returns a copy of the claim's state for a driver that is about to prepare the claim. */
+export function preparing(info: ClaimInfo, driver: string): ClaimInfo {
+  return { ...info, heldBy: withMember(info.heldBy, driver) };
 }
 
 /**
@@ -68,7 +80,22 @@ export function withoutPod(info: ClaimInfo, podUid: string): ClaimInfo {
  * call.
  */
 export function withDevices(info: ClaimInfo, driver: string, devices: readonly PreparedDevice[]): ClaimInfo {
-  return { ...info, drivers: new Map([...info.drivers, [driver, devices]]) };
+  const drivers = new Map([...info.drivers, [driver, devices]]);
+  return { ...info, drivers, preparedBy: withMember(info.preparedBy, driver) };
+}
+
+/**
+ * Returns a copy of the claim's state for a driver that is about to unprepare the claim. The claim no longer counts as
+ * prepared, even if the call fails: a pod that shares the claim later must prepare it again.
+ */
+export function unpreparing(info: ClaimInfo, driver: string): ClaimInfo {
+  return { ...info, preparedBy: withoutMember(info.preparedBy, driver) };
+}
+
+/** Returns a copy of the claim's state for a driver that has unprepared the claim. */
+export function withoutDevices(info: ClaimInfo, driver: string): ClaimInfo {
+  const drivers = new Map([...info.drivers, [driver, []]]);
+  return { ...info, drivers, heldBy: withoutMember(info.heldBy, driver) };
 }
 
 /**
@@ -103,4 +130,12 @@ export function cdiDeviceIds(info: Pick<ClaimInfo, 'drivers'>, requests: Iterabl
 /** Returns the request name in a reference `request/subrequest` (`BaseRequestRef`). */
 function baseRequest(reference: string): string {
   return reference.split('/', 1)[0] ?? '';
+}
+
+function withMember(set: ReadonlySet<string>, member: string): ReadonlySet<string> {
+  return new Set([...set, member]);
+}
+
+function withoutMember(set: ReadonlySet<string>, member: string): ReadonlySet<string> {
+  return new Set([...set].filter((other) => other !== member));
 }

@@ -87,7 +87,8 @@ export class ClaimRecord {
     try {
       const text = await this.#read();
       for (const claim of text === undefined ? [] : decodeCheckpoint(text)) {
-        this.#cache.set({ ...claim, isPrepared: false, allocated: undefined });
+        const heldBy = new Set(claim.drivers.keys());
+        this.#cache.set({ ...claim, heldBy, preparedBy: new Set(), allocated: undefined });
       }
       this.#isLoaded = true;
     } catch (cause) {

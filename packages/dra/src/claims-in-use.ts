@@ -1,5 +1,5 @@
 import type { Gauge } from '@node-agent/telemetry';
-import type { ClaimInfo } from './claim-info.ts';
+import { type ClaimInfo, isPrepared } from './claim-info.ts';
 
 /** Label value for claims of any driver (`DRAResourceClaimsInUseAnyDriver`). */
 const ANY_DRIVER = '<any>';
@@ -40,5 +40,5 @@ export class ClaimsInUse {
 function driversInUse(info: ClaimInfo | undefined): readonly string[] {
   if (info === undefined) return [];
   const hasDevices = info.drivers.size > 0 && [...info.drivers.values()].every((devices) => devices.length > 0);
-  return info.isPrepared || hasDevices ? [ANY_DRIVER, ...info.drivers.keys()] : [];
+  return isPrepared(info) || hasDevices ? [ANY_DRIVER, ...info.drivers.keys()] : [];
 }

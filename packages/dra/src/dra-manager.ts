@@ -203,7 +203,7 @@ export class DraManager {
    */
   unprepare(pod: Pod, signal: AbortSignal): Promise<void> | undefined {
     const { uid } = pod.metadata;
-    const holds = this.#cache.keysOf(uid).length > 0;
+    const holds = this.#cache.claimsOf(uid).length > 0;
     if (!holds && !usesClaims(pod, this.#gates)) return undefined;
     const unprepare = async (): Promise<void> => {
       await this.#record.load();
@@ -217,7 +217,7 @@ export class DraManager {
    * (`PodMightNeedToUnprepareResources`). @param pod the pod, or `undefined` if the kubelet no longer knows the pod
    */
   holdsClaims(podUid: string, pod: Pod | undefined): boolean {
-    if (this.#cache.keysOf(podUid).length > 0) return true;
+    if (this.#cache.claimsOf(podUid).length > 0) return true;
     return !this.#record.isLoaded && pod !== undefined && usesClaims(pod, this.#gates);
   }
 

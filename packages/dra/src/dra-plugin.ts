@@ -1,7 +1,12 @@
 import { type Clock, sleep } from '@node-agent/async';
 import { GrpcError, type GrpcTransport, goCodeName, type Init, type UnaryRpc } from '@node-agent/grpc';
-import type { PreparedDevice } from './claim-info.ts';
-import { checkAnswers, type DriverClaim, type PrepareAnswer, preparedDevices } from './driver-answers.ts';
+import {
+  checkAnswers,
+  type DriverClaim,
+  type PrepareAnswer,
+  type PreparedDevices,
+  preparedDevices,
+} from './driver-answers.ts';
 import type { DriverService } from './driver-services.ts';
 import { DraError } from './errors.ts';
 import { dRAResourceHealthRpcs } from './generated/health/services.ts';
@@ -95,10 +100,7 @@ export class DraPlugin {
   /**
    * Calls NodePrepareResources. @returns the devices by claim UID @throws DraError `DriverFailed` in upstream's words
    */
-  async prepare(
-    claims: readonly DriverClaim[],
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, readonly PreparedDevice[]>> {
+  async prepare(claims: readonly DriverClaim[], signal: AbortSignal): Promise<PreparedDevices> {
     const answer = await (this.#service === 'v1.DRAPlugin'
       ? this.#call(v1.nodePrepareResources, { claims }, signal)
       : this.#call(v1beta1.nodePrepareResources, { claims }, signal));

@@ -29,6 +29,9 @@ const MAX_DEVICES = 1024;
 /** Maximum length of a driver's error in events and logs. */
 const MAX_ERROR = 1024;
 
+/** Devices that a driver prepared, by claim UID. */
+export type PreparedDevices = ReadonlyMap<string, readonly PreparedDevice[]>;
+
 /**
  * Checks a response to NodePrepareResources (`prepareResources` in `pkg/kubelet/cm/dra/manager.go`).
  * @returns the devices by claim UID
@@ -37,7 +40,7 @@ const MAX_ERROR = 1024;
 export function preparedDevices(
   claims: readonly DriverClaim[],
   answers: Readonly<Record<string, PrepareAnswer | null | undefined>>,
-): ReadonlyMap<string, readonly PreparedDevice[]> {
+): PreparedDevices {
   checkAnswers('NodePrepareResources', claims, answers);
   return new Map(
     claims.map(({ uid, name }) => {

@@ -1,15 +1,12 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { errorText } from '@node-agent/telemetry';
-import type { ClaimCache } from './claim-cache.ts';
-import { type ClaimInfo, claimKey, newClaimInfo, withDevices, withoutPod, withPod } from './claim-info.ts';
-import type { ClaimLocks } from './claim-locks.ts';
+import { type ClaimInfo, claimKey, isPrepared, newClaimInfo, preparing, withDevices, withPod } from './claim-info.ts';
 import { claimProblem } from './claim-problem.ts';
 import type { ClaimRecord } from './claim-record.ts';
 import { deviceConflict, restoredDevices, unknownHolders } from './device-conflicts.ts';
-import type { DraPlugins } from './dra-plugins.ts';
-import { callDrivers, claimsByDriver } from './driver-calls.ts';
+import type { PreparedDevices } from './driver-answers.ts';
+import { callDrivers, type DriverCallParts, type DriverStep } from './driver-calls.ts';
 import { DraError } from './errors.ts';
-import type { NotedWait } from './noted-wait.ts';
 import { type ClaimGates, type ClaimReference, podClaims } from './pod-claims.ts';
 import { allocatedDevices, type ResourceClaim } from './resource-claim.ts';
 import { RestoredClaims } from './restored-claims.ts';
@@ -21,12 +18,8 @@ export interface ClaimSource {
 }
 
 /** Dependencies of {@link Preparer} and `Unpreparer`. */
-export interface ClaimWorkParts {
-  readonly cache: ClaimCache;
+export interface ClaimWorkParts extends DriverCallParts {
   readonly record: ClaimRecord;
-  readonly locks: ClaimLocks;
-  readonly plugins: DraPlugins;
-  readonly noted: NotedWait;
 }
 
 /** Prepares the claims of pods (`prepareResources` in `pkg/kubelet/cm/dra/manager.go`). */
@@ -41,16 +34,17 @@ export class Preparer {
 
   /** Prepares all claims of a pod. @throws DraError; the signal's reason */
   async prepare(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { record, locks, gates } = this.#parts;
+    const { record, gates, plugins } = this.#parts;
     await record.load();
     const references = podClaims(pod, gates);
     // All checks come before the pod is recorded for a claim. Otherwise a pod that never started would stay recorded
     // until its drivers can be called.
     const read = await Promise.all(references.map((reference) => this.#read(pod, reference, signal)));
-    for (const claim of read) for (const { driver } of allocatedDevices(claim) ?? []) this.#parts.plugins.get(driver);
+    for (const claim of read) for (const { driver } of allocatedDevices(claim) ?? []) plugins.get(driver);
     const claims = new Map(read.map((claim) => [claimKey(newClaimInfo(claim)), claim]));
     const unread = await this.#restored.read([...claims.values()], signal);
-    await locks.run([...claims.keys()], () => this.#prepare(pod, [...claims.values()], unread, signal), signal);
+    signal.throwIfAborted();
+    await this.#prepare(pod.metadata.uid, await this.#addPod(pod, [...claims.values()], unread), signal);
   }
 
   async #read(pod: Pod, reference: ClaimReference, signal: AbortSignal): Promise<ResourceClaim> {
@@ -75,44 +69,39 @@ export class Preparer {
     }
   }
 
-  async #prepare(
-    pod: Pod,
+  /**
+   * Records a pod for its claims, in the cache and on disk. A driver is called only after that, so that the next process
+   * can unprepare the claims. @returns the claims @throws DraError
+   */
+  async #addPod(
+    { metadata: { uid } }: Pod,
     claims: readonly ResourceClaim[],
     unread: ReadonlyMap<string, string>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { cache, record, plugins, noted } = this.#parts;
-    const podUid = pod.metadata.uid;
+  ): Promise<readonly ClaimInfo[]> {
+    const { cache, record } = this.#parts;
     // There is no `await` from here to the end of the loop, so that no other pod can get a device in between.
     const wanted = claims.map((claim) => this.#wanted(claim, unread));
-    const added = wanted.filter(({ podUids }) => !podUids.has(podUid));
-    for (const info of wanted) cache.set(withPod(info, podUid));
+    for (const info of wanted) cache.set(withPod(info, uid));
     try {
-      // The pod is recorded on disk before a driver is called, so that the next process can unprepare the claims.
       await record.write();
     } catch (err) {
-      for (const info of added) this.#removePod(info, podUid);
+      for (const info of wanted) if (!info.podUids.has(uid)) cache.removePod(info, uid);
       throw err;
     }
-    const unprepared = wanted.filter(({ isPrepared }) => !isPrepared);
-    if (unprepared.length === 0) return;
-    const call = { podUid, step: 'prepare' } as const;
-    const { results, failure } = await callDrivers(
-      { plugins, noted },
-      call,
-      claimsByDriver(unprepared),
-      (plugin, batch) => plugin.prepare(batch, signal),
-      signal,
-    );
-    for (const info of unprepared) {
-      let next = cache.get(claimKey(info)) ?? info;
-      for (const [driver, devices] of results) {
-        const own = devices.get(info.uid);
-        if (own !== undefined) next = withDevices(next, driver, own);
-      }
-      cache.set(failure === undefined ? { ...next, isPrepared: true } : next);
-    }
-    if (failure !== undefined) throw failure.error;
+    return wanted;
+  }
+
+  async #prepare(podUid: string, claims: readonly ClaimInfo[], signal: AbortSignal): Promise<void> {
+    const { cache, record } = this.#parts;
+    if (claims.every((claim) => isPrepared(cache.current(claim) ?? claim))) return;
+    const step: DriverStep<PreparedDevices> = {
+      ...{ podUid, step: 'prepare' },
+      isDue: ({ podUids, preparedBy }, driver) => podUids.has(podUid) && !preparedBy.has(driver),
+      starting: preparing,
+      call: (plugin, batch) => plugin.prepare(batch, signal),
+      finished: (info, driver, devices) => withDevices(info, driver, devices.get(info.uid) ?? []),
+    };
+    await callDrivers(this.#parts, step, claims, signal);
     await record.write();
   }
 
@@ -124,7 +113,7 @@ export class Preparer {
     const { cache } = this.#parts;
     const fresh = newClaimInfo(claim);
     const known = cache.get(claimKey(fresh));
-    if (known?.isPrepared && known.uid === fresh.uid) return known;
+    if (known !== undefined && isPrepared(known) && known.uid === fresh.uid) return known;
     if (known !== undefined && known.uid !== fresh.uid) {
       const message = `old ResourceClaim with same name ${fresh.name} and different UID ${known.uid} still exists (previous pod force-deleted?!)`;
       throw new DraError('ClaimUnusable', message);
@@ -152,15 +141,5 @@ export class Preparer {
     const unknown = `unknown whether its devices are still used by ResourceClaim ${claimKey(holder)}`;
     const reason = unread.get(claimKey(holder)) ?? 'the ResourceClaim was not read';
     throw new DraError('ClaimUnusable', `ResourceClaim ${fresh.name}: ${unknown}: ${reason}`);
-  }
-
-  #removePod(added: ClaimInfo, podUid: string): void {
-    const { cache } = this.#parts;
-    const key = claimKey(added);
-    const info = cache.get(key);
-    if (info === undefined) return;
-    const without = withoutPod(info, podUid);
-    if (without.podUids.size === 0) cache.delete(key);
-    else cache.set(without);
   }
 }

@@ -1,7 +1,7 @@
 import { abortable } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 import type { ClaimCache } from './claim-cache.ts';
-import { type ClaimInfo, claimKey, newClaimInfo } from './claim-info.ts';
+import { type ClaimInfo, claimKey, isPrepared, newClaimInfo } from './claim-info.ts';
 import { restoredDevices, unknownHolders } from './device-conflicts.ts';
 import type { ClaimSource } from './preparer.ts';
 import { allocatedDevices, type ResourceClaim } from './resource-claim.ts';
@@ -28,7 +28,7 @@ export class RestoredClaims {
   async read(wanted: readonly ResourceClaim[], signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     for (const claim of wanted) this.#learn(claim);
     // A claim that is prepared already got its devices before.
-    const fresh = wanted.map(newClaimInfo).filter((claim) => !this.#cache.get(claimKey(claim))?.isPrepared);
+    const fresh = wanted.map(newClaimInfo).filter((claim) => !isPrepared(this.#cache.current(claim) ?? claim));
     const holders = fresh.flatMap((claim) => unknownHolders(claim, this.#cache.all()));
     const reasons = await Promise.all(
       [...new Set(holders)].map(async (holder) => [claimKey(holder), await this.#readShared(holder, signal)] as const),

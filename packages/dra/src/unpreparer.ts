@@ -1,11 +1,11 @@
-import { type ClaimInfo, claimKey, withoutPod } from './claim-info.ts';
-import { callDrivers, claimsByDriver } from './driver-calls.ts';
+import { type ClaimInfo, unpreparing, withoutDevices } from './claim-info.ts';
+import { callDrivers, type DriverStep } from './driver-calls.ts';
 import type { ClaimWorkParts } from './preparer.ts';
 
 /** Unprepares the claims of pods (`unprepareResources` in `pkg/kubelet/cm/dra/manager.go`). */
 export class Unpreparer {
   readonly #parts: ClaimWorkParts;
-  /** Whether a claim was removed from the cache, but may still be in the file on disk. */
+  /** Whether a claim was changed in the cache, but may be unchanged in the file on disk. */
   #isUnwritten = false;
 
   constructor(parts: ClaimWorkParts) {
@@ -18,37 +18,41 @@ export class Unpreparer {
    * @throws DraError; the signal's reason
    */
   async unprepare(podUid: string, signal: AbortSignal): Promise<void> {
-    const { cache, locks } = this.#parts;
-    const keys = cache.keysOf(podUid);
-    if (keys.length === 0) return this.#flush();
-    await locks.run(keys, () => this.#unprepare(podUid, keys, signal), signal);
+    // Another pod that started to use a claim during the call, so that the claim was left to that pod, may have stopped
+    // before the call ended. Then the claim is due again.
+    while (this.#parts.cache.claimsOf(podUid).length > 0) await this.#unprepare(podUid, signal);
+    await this.#flush();
   }
 
-  async #unprepare(podUid: string, keys: readonly string[], signal: AbortSignal): Promise<void> {
-    const { cache, plugins, noted } = this.#parts;
-    const own = keys.flatMap((key) => cache.get(key) ?? []).filter(({ podUids }) => podUids.has(podUid));
-    const last = own.filter(({ podUids }) => podUids.size === 1);
-    // The claims no longer count as prepared, even if this call fails: a pod that shares a claim later must prepare it
-    // again.
-    for (const info of last) cache.set({ ...info, isPrepared: false });
-    const { results, failure } = await callDrivers(
-      { plugins, noted },
-      { podUid, step: 'unprepare' },
-      claimsByDriver(last),
-      (plugin, batch) => plugin.unprepare(batch, signal),
-      signal,
-    );
-    const isDone = ({ drivers }: ClaimInfo): boolean => [...drivers.keys()].every((driver) => results.has(driver));
-    for (const info of last) if (isDone(info)) cache.delete(claimKey(info));
-    for (const info of own) if (!last.includes(info)) cache.set(withoutPod(info, podUid));
-    this.#isUnwritten = true;
-    await this.#flush();
-    if (failure !== undefined) throw failure.error;
+  async #unprepare(podUid: string, signal: AbortSignal): Promise<void> {
+    const { cache } = this.#parts;
+    const isLast = ({ podUids }: ClaimInfo): boolean => podUids.size === 1 && podUids.has(podUid);
+    const claims = cache.claimsOf(podUid);
+    const step: DriverStep<void> = {
+      ...{ podUid, step: 'unprepare' },
+      isDue: (info, driver) => isLast(info) && info.heldBy.has(driver),
+      starting: unpreparing,
+      call: (plugin, batch) => plugin.unprepare(batch, signal),
+      finished: withoutDevices,
+    };
+    for (const info of claims) if (!isLast(info)) cache.removePod(info, podUid);
+    try {
+      await callDrivers(this.#parts, step, claims, signal);
+    } finally {
+      for (const info of claims) cache.removePod(info, podUid);
+      this.#isUnwritten = true;
+      await this.#flush();
+    }
   }
 
   async #flush(): Promise<void> {
     if (!this.#isUnwritten) return;
-    await this.#parts.record.write();
     this.#isUnwritten = false;
+    try {
+      await this.#parts.record.write();
+    } catch (err) {
+      this.#isUnwritten = true;
+      throw err;
+    }
   }
 }

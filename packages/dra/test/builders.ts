@@ -55,8 +55,8 @@ export function infoOf(
   more: Partial<ClaimInfo> = {},
 ): ClaimInfo {
   return {
-    ...{ uid: `uid-${name}`, name, namespace: 'default', allocated: undefined, isPrepared: true },
-    podUids: new Set(['a']),
+    ...{ uid: `uid-${name}`, name, namespace: 'default', allocated: undefined },
+    ...{ podUids: new Set(['a']), heldBy: new Set(Object.keys(drivers)), preparedBy: new Set(Object.keys(drivers)) },
     drivers: new Map(Object.entries(drivers)),
     ...more,
   };

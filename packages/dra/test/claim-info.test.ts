@@ -29,7 +29,7 @@ describe('state of a claim', () => {
       [DRIVER, []],
       ['nic.example.com', []],
     ]);
-    expect(info).toMatchObject({ uid: 'uid-c', isPrepared: false, allocated: devices });
+    expect(info).toMatchObject({ uid: 'uid-c', heldBy: new Set(), preparedBy: new Set(), allocated: devices });
   });
 
   it('devices that a driver prepares for a claim replace the devices of its earlier call', () => {

@@ -2,17 +2,29 @@ import { type Random, Semaphore, seededRandom } from '@node-agent/async';
 import { FakeClock } from '@node-agent/async/testing';
 import { MemorySockets } from '@node-agent/grpc/testing';
 import { MemoryFileSystem } from '@node-agent/host/testing';
+import type { Pod } from '@node-agent/pod-spec';
 import { expect, it } from 'vitest';
 import { DraManager, type ResourceClaim } from '../src/index.ts';
 import { type FakeClaim, FakeDraPlugin } from '../src/testing.ts';
-import { claimOf, DRIVER, deviceOf, podWithClaim } from './builders.ts';
+import { claimOf, deviceOf, podOf } from './builders.ts';
 
-const SOCKET = '/plugins/gpu.sock';
+const DRIVERS = ['gpu.example.com', 'nic.example.com'] as const;
 const DEVICES = 2;
 const STEPS = 60;
 
+/** A driver that handles calls one after another, as the library for DRA drivers does. */
+interface Driver {
+  readonly name: string;
+  readonly plugin: FakeDraPlugin;
+  readonly turns: Semaphore;
+  /** Claims for which a call is in progress, by UID. */
+  readonly called: Set<string>;
+  isRegistered: boolean;
+}
+
 /**
- * A node on which the driver may fail, hang or be deregistered, the disk may be full, and the kubelet may be killed.
+ * A node on which drivers may fail, hang or be deregistered, the disk may be full, and the kubelet may be killed. Claims
+ * have devices of one driver or of both, and pods have one claim or two.
  */
 class Node {
   readonly clock = new FakeClock();
@@ -20,44 +32,25 @@ class Node {
   readonly #fs = new MemoryFileSystem({ clock: this.clock });
   readonly #sockets = new MemorySockets();
   readonly #claims = new Map<string, ResourceClaim>();
-  /** Name of the claim of each pod whose containers may run, by pod UID. */
-  readonly running = new Map<string, string>();
-  /** Name of the claim of each pod that the kubelet knows, by pod UID. */
-  readonly known = new Map<string, string>();
+  /** Names of the claims of each pod whose containers may run, by pod UID. */
+  readonly running = new Map<string, readonly string[]>();
+  /** Names of the claims of each pod that the kubelet knows, by pod UID. */
+  readonly known = new Map<string, readonly string[]>();
   readonly faults: string[] = [];
-  readonly #plugin: FakeDraPlugin;
+  readonly #drivers: readonly Driver[];
   #manager!: DraManager;
   #stop = new AbortController();
   #isDiskFull = false;
+  #calm = false;
   #serial = 0;
 
   constructor(random: Random) {
     this.#random = random;
-    this.#plugin = new FakeDraPlugin({
-      socketPath: SOCKET,
-      transport: this.#sockets,
-      prepare: this.#inTurn(async ({ name }, signal) => {
-        const outcome = await this.#trouble(signal);
-        if (outcome !== '') return { error: outcome };
-        const device = this.deviceOf(name);
-        for (const [pod, other] of this.running) {
-          if (other !== name && this.deviceOf(other) === device)
-            this.faults.push(`${device} of ${pod} goes to ${name}`);
-        }
-        return { devices: [{ poolName: 'node', deviceName: device, cdiDeviceIds: [`example.com/gpu=${device}`] }] };
-      }),
-      unprepare: this.#inTurn(async ({ name, uid }, signal) => {
-        const outcome = await this.#trouble(signal);
-        for (const [pod, claim] of this.running) if (claim === name) this.faults.push(`${name} is taken from ${pod}`);
-        // A driver that reports a failure may nevertheless have unprepared the claim.
-        if (outcome !== '' && this.#random.next() < 0.5) this.#plugin.prepared.delete(uid);
-        return { error: outcome };
-      }),
-    });
+    this.#drivers = DRIVERS.map((name) => this.#driver(name));
   }
 
   async start(): Promise<void> {
-    await this.#plugin.start();
+    for (const { plugin } of this.#drivers) await plugin.start();
     this.#boot();
   }
 
@@ -75,7 +68,7 @@ class Node {
     else if (choice < 7.5) this.#forgetByForce(this.#pick(this.running));
     else if (choice < 8) this.restart();
     else if (choice < 8.5) this.#isDiskFull = !this.#isDiskFull;
-    else if (choice < 9) this.#toggleDriver();
+    else if (choice < 9) this.#toggle(this.#drivers[choice < 8.75 ? 0 : 1] as Driver);
     await this.clock.advance(Math.floor(this.#random.next() ** 4 * 50_000));
     this.check();
   }
@@ -88,29 +81,78 @@ class Node {
     this.running.clear();
     this.known.clear();
     await this.clock.advance(200_000);
-    return [...this.#plugin.prepared];
+    return this.#drivers.flatMap(({ plugin }) => [...plugin.prepared]);
   }
 
   check(): void {
-    for (const [pod, claim] of this.running) {
-      if (!this.#plugin.prepared.has(`uid-${claim}`)) this.faults.push(`${claim} of ${pod} is not prepared`);
+    for (const [pod, names] of this.running) {
+      for (const name of names) {
+        for (const { plugin, name: driver } of this.#drivers) {
+          if (this.#devicesOf(name, driver).length > 0 && !plugin.prepared.has(`uid-${name}`))
+            this.faults.push(`${name} of ${pod} is not prepared by ${driver}`);
+        }
+      }
     }
   }
 
-  deviceOf(claim: string): string {
-    return this.#claims.get(claim)?.status?.allocation?.devices?.results?.[0]?.device ?? '';
+  #devicesOf(claim: string, driver: string): readonly string[] {
+    const results = this.#claims.get(claim)?.status?.allocation?.devices?.results ?? [];
+    return results.filter((result) => result.driver === driver).map(({ device }) => device);
   }
 
-  /** Wraps a handler so that calls are handled one after another, as in the library for DRA drivers. */
-  #inTurn<T>(
-    handle: (claim: FakeClaim, signal: AbortSignal) => Promise<T>,
-  ): (claim: FakeClaim, signal: AbortSignal) => Promise<T> {
-    return (claim, signal) => this.#turns.run(() => handle(claim, signal));
+  #driver(name: string): Driver {
+    const plugin: FakeDraPlugin = new FakeDraPlugin({
+      socketPath: `/plugins/${name}.sock`,
+      transport: this.#sockets,
+      prepare: (claim, signal) => this.#alone(driver, claim, signal, () => this.#prepare(driver, claim, signal)),
+      unprepare: (claim, signal) => this.#alone(driver, claim, signal, () => this.#unprepare(driver, claim, signal)),
+    });
+    const driver: Driver = { name, plugin, turns: new Semaphore(1), called: new Set(), isRegistered: false };
+    return driver;
   }
 
-  readonly #turns = new Semaphore(1);
-  #calm = false;
-  #isRegistered = false;
+  async #prepare({ name: driver }: Driver, { name }: FakeClaim, signal: AbortSignal) {
+    const outcome = await this.#trouble(signal);
+    if (outcome !== '') return { error: outcome };
+    const devices = this.#devicesOf(name, driver);
+    for (const [pod, others] of this.running) {
+      for (const other of others) {
+        const taken = other === name ? [] : this.#devicesOf(other, driver).filter((device) => devices.includes(device));
+        for (const device of taken) this.faults.push(`${device} of ${pod} goes to ${name}`);
+      }
+    }
+    const cdiDeviceIds = [`example.com/gpu=${name}`];
+    return { devices: devices.map((deviceName) => ({ poolName: 'node', deviceName, cdiDeviceIds })) };
+  }
+
+  async #unprepare({ plugin }: Driver, { name, uid }: FakeClaim, signal: AbortSignal) {
+    const outcome = await this.#trouble(signal);
+    for (const [pod, names] of this.running) {
+      if (names.includes(name)) this.faults.push(`${name} is taken from ${pod}`);
+    }
+    // A driver that reports a failure may nevertheless have unprepared the claim.
+    if (outcome !== '' && this.#random.next() < 0.5) plugin.prepared.delete(uid);
+    return { error: outcome };
+  }
+
+  /** Handles a call in the driver's turn, and records a fault if another call for the same claim is in progress. */
+  async #alone<T>(
+    { name, turns, called }: Driver,
+    claim: FakeClaim,
+    signal: AbortSignal,
+    handle: () => Promise<T>,
+  ): Promise<T> {
+    if (called.has(claim.uid)) this.faults.push(`${name} is called twice for ${claim.name}`);
+    called.add(claim.uid);
+    // A kubelet that aborts a call may make the next one.
+    const end = (): void => void called.delete(claim.uid);
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      return await turns.run(handle);
+    } finally {
+      if (!signal.aborted) end();
+    }
+  }
 
   #boot(): void {
     this.#stop = new AbortController();
@@ -132,7 +174,7 @@ class Node {
         claims: { get: async (_namespace, name) => this.#claims.get(name) },
         slices: { remove: async () => {} },
         pods: {
-          active: () => [...this.known].map(([uid, claim]) => podWithClaim(uid, claim)),
+          active: () => [...this.known].map(([uid, names]) => podWithClaims(uid, names)),
           mayRun: (uid) => this.running.has(uid),
           sourcesReady: () => true,
         },
@@ -140,36 +182,54 @@ class Node {
       { directory: '/root' },
     );
     void this.#manager.start(this.#stop.signal);
-    this.#isRegistered = false;
-    this.#toggleDriver();
+    for (const driver of this.#drivers) {
+      driver.isRegistered = false;
+      this.#toggle(driver);
+    }
   }
 
-  #toggleDriver(): void {
-    if (this.#isRegistered) this.#manager.deregisterPlugin(DRIVER, SOCKET);
-    else this.#manager.registerPlugin(DRIVER, SOCKET, ['v1.DRAPlugin']);
-    this.#isRegistered = !this.#isRegistered;
+  #toggle(driver: Driver): void {
+    const { name, plugin, isRegistered } = driver;
+    if (isRegistered) this.#manager.deregisterPlugin(name, plugin.socketPath);
+    else this.#manager.registerPlugin(name, plugin.socketPath, ['v1.DRAPlugin']);
+    driver.isRegistered = !isRegistered;
   }
 
-  /** Creates a pod. Its claim is either new, with a random device, or the claim of another pod. */
+  /**
+   * Creates a pod with one or two claims. A claim is either new, with random devices, or a recent claim, which other pods
+   * may use or which may be about to be unprepared.
+   */
   #newPod(): string {
     const uid = `pod-${this.#serial++}`;
-    const shared = this.#random.next() < 0.3 ? this.#pick(this.known) : undefined;
-    const name = (shared && this.known.get(shared)) ?? `claim-${uid}`;
-    const users = [...this.known].flatMap(([pod, claim]) => (claim === name ? [pod] : []));
-    const device = this.deviceOf(name) || `gpu-${Math.floor(this.#random.next() * DEVICES)}`;
-    this.#claims.set(name, claimOf(name, [deviceOf(device)], [...users, uid]));
-    this.known.set(uid, name);
+    const names = new Set([this.#claimFor(uid, 0), ...(this.#random.next() < 0.4 ? [this.#claimFor(uid, 1)] : [])]);
+    this.known.set(uid, [...names]);
     return uid;
   }
 
+  #claimFor(uid: string, index: number): string {
+    const recent = new Map([...this.#claims].slice(-6));
+    const name = (this.#random.next() < 0.3 ? this.#pick(recent) : undefined) ?? `claim-${index}-${uid}`;
+    const users = [...this.known].flatMap(([pod, names]) => (names.includes(name) ? [pod] : []));
+    const devices = this.#claims.get(name)?.status?.allocation?.devices?.results ?? this.#randomDevices(index);
+    this.#claims.set(name, claimOf(name, devices, [...users, uid]));
+    return name;
+  }
+
+  /** The new claims of one pod have different devices. */
+  #randomDevices(index: number) {
+    const choice = this.#random.next();
+    const drivers = choice < 0.35 ? [DRIVERS[0]] : choice < 0.7 ? [DRIVERS[1]] : DRIVERS;
+    return drivers.map((driver) => deviceOf(`d${index}-${Math.floor(this.#random.next() * DEVICES)}`, { driver }));
+  }
+
   async #startPod(uid: string): Promise<void> {
-    const name = this.known.get(uid);
-    if (name === undefined || this.running.has(uid)) return;
+    const names = this.known.get(uid);
+    if (names === undefined) return;
     const { signal } = this.#stop;
     try {
-      await this.#manager.prepare(podWithClaim(uid, name), signal);
+      await this.#manager.prepare(podWithClaims(uid, names), signal);
       // A kubelet that was killed meanwhile does not start the container.
-      if (!signal.aborted && this.known.has(uid)) this.running.set(uid, name);
+      if (!signal.aborted && this.known.has(uid)) this.running.set(uid, names);
     } catch {
       // A later step may start the pod again.
     }
@@ -187,12 +247,18 @@ class Node {
    * as if the pod had been deleted by force.
    */
   async #stopPod(uid: string | undefined): Promise<void> {
-    const name = uid && this.known.get(uid);
-    if (uid === undefined || name === undefined) return;
+    const names = uid === undefined ? undefined : this.known.get(uid);
+    if (uid === undefined || names === undefined) return;
     this.running.delete(uid);
     this.known.delete(uid);
     if (this.#random.next() < 0.5) return;
-    await this.#manager.unprepare(podWithClaim(uid, name), this.#stop.signal)?.catch(() => {});
+    const [manager, pod] = [this.#manager, podWithClaims(uid, names)];
+    try {
+      await manager.unprepare(pod, this.#stop.signal);
+      if (manager.holdsClaims(uid, pod)) this.faults.push(`${uid} has claims after it has terminated`);
+    } catch {
+      // The claims are unprepared in the reconcile loop.
+    }
   }
 
   /** Simulates the driver's faults: an error, a long delay or a hang. @returns the driver's error, or an empty text */
@@ -204,10 +270,14 @@ class Node {
     return choice > 0.3 && choice < 0.45 ? 'busy' : '';
   }
 
-  #pick(from: ReadonlyMap<string, string>): string | undefined {
+  #pick(from: ReadonlyMap<string, unknown>): string | undefined {
     const all = [...from.keys()];
     return all[Math.floor(this.#random.next() * all.length)];
   }
+}
+
+function podWithClaims(uid: string, names: readonly string[]): Pod {
+  return podOf(uid, { resourceClaims: names.map((name) => ({ name, resourceClaimName: name })) });
 }
 
 it('N11, K1: no device is given to two pods or taken from a running pod, whichever call fails and whenever the kubelet is killed', async () => {

@@ -247,7 +247,7 @@ describe('preparing claims', () => {
     await expect(manager.prepare(podWithClaim('1', 'a'), signal)).rejects.toThrow(message);
   });
 
-  it('a failed driver call is repeated, and only the devices of the last response are kept', async () => {
+  it('a failed driver call is repeated, without a call of the drivers that have prepared the claim', async () => {
     await start();
     let tries = 0;
     const flaky = async () => (++tries < 3 ? { error: 'not now' } : { devices: [] });
@@ -259,7 +259,7 @@ describe('preparing claims', () => {
     await expect(manager.prepare(pod, signal)).rejects.toThrow(message);
     await expect(manager.prepare(pod, signal)).rejects.toThrow(message);
     await manager.prepare(pod, signal);
-    expect(gpus.calls).toHaveLength(3);
+    expect([gpus.calls.length, tries]).toEqual([1, 3]);
     expect(await idsOf(pod)).toEqual(['example.com/fake=a']);
     expect(stored()[0]?.drivers.get(DRIVER)).toHaveLength(1);
   });
@@ -360,7 +360,179 @@ describe('preparing claims', () => {
   });
 });
 
+describe('W6: claims of a driver that hangs', () => {
+  const NIC = 'nic.example.com';
+  const hang = (): Promise<never> => new Promise(() => {});
+  const podOfClaims = (uid: string, names: readonly string[]): Pod =>
+    podOf(uid, { resourceClaims: names.map((name) => ({ name, resourceClaimName: name })) });
+
+  /** Starts pods, each with a claim of a driver that hangs, and with the claim `net` of another driver. */
+  async function startPodsThatWait(hung: FakeDraPlugin, uids: readonly string[]): Promise<void> {
+    for (const uid of uids) {
+      allocate(`gpu${uid}`, [uid], [deviceOf(`gpu-${uid}`)]);
+      manager.prepare(podOfClaims(uid, [`gpu${uid}`, 'net']), signal)?.catch(() => {});
+    }
+    await expect.poll(() => hung.calls.length).toBe(uids.length);
+  }
+
+  it('W6: a pod starts that shares a claim of a healthy driver with pods that wait for a hung driver', async () => {
+    await start();
+    const gpus = await plug({ prepare: hang });
+    const nics = await plug({}, NIC);
+    allocate('net', ['1', '2', '3', '4'], [deviceOf('nic-0', { driver: NIC })]);
+    await startPodsThatWait(gpus, ['1', '2', '3']);
+    await manager.prepare(podWithClaim('4', 'net'), signal);
+    expect(await idsOf(podWithClaim('4', 'net'))).toEqual(['example.com/fake=net']);
+    expect(callsOf(nics)).toEqual(['NodePrepareResources net']);
+  });
+
+  it('W6: a pod terminates that shares a claim of a healthy driver with a pod that waits for a hung driver', async () => {
+    await start();
+    const gpus = await plug({ prepare: hang });
+    const nics = await plug({}, NIC);
+    allocate('net', ['1', '2'], [deviceOf('nic-0', { driver: NIC })]);
+    await manager.prepare(podWithClaim('2', 'net'), signal);
+    await startPodsThatWait(gpus, ['1']);
+    await manager.unprepare(podWithClaim('2', 'net'), signal);
+    expect(manager.holdsClaims('2', undefined)).toBe(false);
+    expect(nics.prepared.has('uid-net')).toBe(true);
+    expect(stored().find(({ name }) => name === 'net')?.podUids).toEqual(new Set(['1']));
+  });
+
+  it('W6: a claim of a healthy driver does not wait for another claim of the same pod that has devices of a hung driver too', async () => {
+    await start();
+    await plug({ prepare: hang });
+    const nics = await plug({}, NIC);
+    allocate('both', ['1'], [deviceOf('gpu-0'), deviceOf('nic-0', { driver: NIC })]);
+    allocate('net', ['1', '2'], [deviceOf('nic-1', { driver: NIC })]);
+    manager.prepare(podOfClaims('1', ['both', 'net']), signal)?.catch(() => {});
+    await expect.poll(() => nics.calls.length).toBe(1);
+    await manager.prepare(podWithClaim('2', 'net'), signal);
+    expect(callsOf(nics)).toEqual(['NodePrepareResources both,net']);
+  });
+
+  it('W6: a pod whose claim has devices of two drivers waits for both', async () => {
+    await start();
+    const gate = Promise.withResolvers<void>();
+    const gpus = await plug({
+      prepare: async () => {
+        await gate.promise;
+        return { devices: [{ deviceName: 'gpu-0', cdiDeviceIds: ['example.com/gpu=0'] }] };
+      },
+    });
+    const nics = await plug({}, NIC);
+    allocate('both', ['1', '2'], [deviceOf('gpu-0'), deviceOf('nic-0', { driver: NIC })]);
+    const ready: string[] = [];
+    const starting = ['1', '2'].map((uid) =>
+      manager.prepare(podWithClaim(uid, 'both'), signal)?.then(() => ready.push(uid)),
+    );
+    await expect.poll(() => [gpus.calls.length, nics.calls.length]).toEqual([1, 1]);
+    expect(ready).toEqual([]);
+    gate.resolve();
+    await Promise.all(starting);
+    expect([...callsOf(gpus), ...callsOf(nics)]).toEqual(['NodePrepareResources both', 'NodePrepareResources both']);
+    expect(stored()[0]?.drivers.get(DRIVER)).toHaveLength(1);
+  });
+
+  it('W6: of two claims that terminate with a pod, the claim of the healthy driver is free for another pod at once', async () => {
+    await start();
+    await plug({ unprepare: hang });
+    const nics = await plug({}, NIC);
+    allocate('gpu', ['1'], [deviceOf('gpu-0')]);
+    allocate('net', ['1', '2'], [deviceOf('nic-0', { driver: NIC })]);
+    const pod = podOfClaims('1', ['gpu', 'net']);
+    await manager.prepare(pod, signal);
+    manager.unprepare(pod, signal)?.catch(() => {});
+    await expect.poll(() => nics.prepared.size).toBe(0);
+    await manager.prepare(podWithClaim('2', 'net'), signal);
+    expect(nics.prepared.has('uid-net')).toBe(true);
+  });
+});
+
 describe('N11: devices of claims', () => {
+  /** Records a pod for its claim, and aborts the driver call. */
+  async function abortedPrepare(pod: Pod): Promise<void> {
+    const ending = new AbortController();
+    const starting = manager.prepare(pod, ending.signal);
+    await expect.poll(() => manager.holdsClaims(pod.metadata.uid, undefined)).toBe(true);
+    ending.abort(new Error('pod is deleted'));
+    await expect(starting).rejects.toThrow('pod is deleted');
+  }
+
+  it('N11: a claim that another pod used during the call is unprepared before its last pod has terminated', async () => {
+    await start();
+    const [preparing, unpreparing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const gpus = await plug({
+      unprepare: async () => {
+        await unpreparing.promise;
+        return {};
+      },
+    });
+    const nics = await plug(
+      {
+        prepare: async () => {
+          await preparing.promise;
+          return { devices: [] };
+        },
+      },
+      'nic.example.com',
+    );
+    allocate('both', ['1', '2', '3'], [deviceOf('gpu-0'), deviceOf('nic-0', { driver: 'nic.example.com' })]);
+    const [first, last, guest] = ['1', '2', '3'].map((uid) => podWithClaim(uid, 'both')) as [Pod, Pod, Pod];
+    const begun = manager.prepare(first, signal);
+    await expect.poll(() => [gpus.calls.length, nics.calls.length]).toEqual([1, 1]);
+    // Pod 2 waits for the call for pod 1. Then both terminate, so that unpreparing for pod 2 waits for that call too.
+    await abortedPrepare(last);
+    await manager.unprepare(first, signal);
+    let isTerminated = false;
+    const ending = manager.unprepare(last, signal)?.then(() => {
+      isTerminated = true;
+    });
+    await expect.poll(() => gpus.calls.length).toBe(2);
+    // Pod 3 uses the claim when the turn of pod 2 comes, and has terminated when the other driver answers.
+    const guestEnding = new AbortController();
+    const guestStarting = manager.prepare(guest, guestEnding.signal)?.catch(() => 'aborted');
+    await expect.poll(() => manager.holdsClaims('3', undefined)).toBe(true);
+    preparing.resolve();
+    await begun;
+    guestEnding.abort(new Error('pod is deleted'));
+    expect(await guestStarting).toBe('aborted');
+    await manager.unprepare(guest, signal);
+    expect(callsOf(nics)).toEqual(['NodePrepareResources both']);
+    expect(isTerminated).toBe(false);
+    unpreparing.resolve();
+    await ending;
+    expect(callsOf(nics)).toEqual(['NodePrepareResources both', 'NodeUnprepareResources both']);
+    expect(manager.holdsClaims('2', undefined)).toBe(false);
+  });
+
+  it('N11: a prepared claim stays recorded if its last pod stops while another pod cannot be stored for the claim', async () => {
+    const gate = Promise.withResolvers<void>();
+    let isFull = false;
+    const writeFileAtomic: typeof nodeFileSystem.writeFileAtomic = async (...args) => {
+      if (!isFull) return await nodeFileSystem.writeFileAtomic(...args);
+      await gate.promise;
+      throw new Error('no space left on device');
+    };
+    await start({ fs: { ...filesOf(), writeFileAtomic } });
+    const plugin = await plug();
+    allocate('a', ['1', '2']);
+    await manager.prepare(podWithClaim('1', 'a'), signal);
+    isFull = true;
+    const starting = manager.prepare(podWithClaim('2', 'a'), signal);
+    await expect.poll(() => manager.holdsClaims('2', undefined)).toBe(true);
+    const ending = manager.unprepare(podWithClaim('1', 'a'), signal);
+    const outcomes = Promise.allSettled([starting, ending]);
+    gate.resolve();
+    expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    isFull = false;
+    expect([manager.holdsClaims('1', undefined), manager.holdsClaims('2', undefined)]).toEqual([false, true]);
+    await manager.unprepare(podWithClaim('1', 'a'), signal);
+    await manager.unprepare(podWithClaim('2', 'a'), signal);
+    expect(callsOf(plugin)).toEqual(['NodePrepareResources a', 'NodeUnprepareResources a']);
+    expect(stored()).toEqual([]);
+  });
+
   it('N11: a shared claim stays prepared until its last pod has stopped', async () => {
     await start();
     const plugin = await plug();
