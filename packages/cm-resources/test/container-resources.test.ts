@@ -1030,6 +1030,24 @@ describe('topology manager', () => {
     },
   );
 
+  test('two pods that wait for a third one do not wake each other', async () => {
+    let looks = 0;
+    const hints: AlignedDevices['hints'] = () => {
+      // An endless loop would not let the test time out.
+      if (++looks > 100) throw new Error('too many attempts');
+      return new Map();
+    };
+    const node = new TestNode({ topologyManagerPolicy: 'best-effort' }, { devices: { ...idleDevices, hints } });
+    const { signal } = new AbortController();
+    expect(await node.resources.admit(pod('third', '3'), [], signal)).toEqual({ admit: true });
+    const waiting = ['a', 'b'].map((uid) => node.admit(podOf(uid, [containerOf('c1', '2'), containerOf('c2', '3')])));
+    await settle();
+    expect(node.waits).toHaveLength(2);
+    node.resources.release(pod('third', '3'));
+    const verdicts = await Promise.all(waiting);
+    expect(verdicts.map(({ admit }) => admit)).toEqual([true, false]);
+  });
+
   test('a pod that lacks only CPUs does not wait for a pod that holds a device', async () => {
     const devices: AlignedDevices = { ...idleDevices, waitedForHolder: async () => await new Promise(() => {}) };
     const node = new TestNode({}, { devices });

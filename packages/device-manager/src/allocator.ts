@@ -246,9 +246,7 @@ export class Allocator {
    */
   async waitedForHolder(pod: Pod, isUnaligned: boolean, signal: AbortSignal): Promise<boolean> {
     const { uid } = pod.metadata;
-    const supplies = this.demands(pod, podAsContainer(pod))
-      .filter(([, required]) => required > 0)
-      .map(([resource, required]) => ({ resource, ...this.#supply(uid, resource, required) }));
+    const supplies = this.#supplies(pod);
     if (supplies.some(({ isHopeless }) => isHopeless)) return false;
     for (const { resource, isShort } of supplies) {
       const container = containersOf(pod).find(({ resources }) => resources?.limits?.[resource] !== undefined);
@@ -257,6 +255,19 @@ export class Allocator {
       }
     }
     return false;
+  }
+
+  /** Returns whether enough devices are free for a pod. */
+  hasEnough(pod: Pod): boolean {
+    return this.#supplies(pod).every(({ isShort }) => !isShort);
+  }
+
+  #supplies(
+    pod: Pod,
+  ): readonly { readonly resource: string; readonly isShort: boolean; readonly isHopeless: boolean }[] {
+    return this.demands(pod, podAsContainer(pod, this.#parts.isBackedByClaim))
+      .filter(([, required]) => required > 0)
+      .map(([resource, required]) => ({ resource, ...this.#supply(pod.metadata.uid, resource, required) }));
   }
 
   /**

@@ -431,8 +431,9 @@ export class DeviceManager {
     const isOutdated = this.#undecided.changes !== changes;
     this.giveUp(pod);
     if (signal.aborted) return false;
-    // Another pod freed devices after this pod had been refused, or did not get them itself.
-    return isOutdated || (await this.waitedForHolder(pod, signal).catch(() => false));
+    // Another pod may have freed devices since this pod was refused.
+    if (isOutdated && this.#allocator.hasEnough(pod)) return true;
+    return await this.waitedForHolder(pod, signal).catch(() => false);
   }
 
   #told(resource: string, devices: ReadonlyMap<string, Device>): void {

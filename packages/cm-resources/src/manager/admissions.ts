@@ -191,17 +191,21 @@ export class Admissions {
     // A pod that has waited goes before pods that have not tried yet.
     let turn: GateTurn = 'normal';
     for (;;) {
-      const { changes } = this.#undecided;
+      let changes = 0;
+      const attempt = async (): Promise<void> => {
+        ({ changes } = this.#undecided);
+        await this.#attempt(pod, signal);
+      };
       try {
-        await this.#attempts.run(turn, () => this.#attempt(pod, signal), signal);
+        await this.#attempts.run(turn, attempt, signal);
         return;
       } catch (err) {
         const isOutdated = this.#undecided.changes !== changes;
         this.#giveUp(pod);
         signal.throwIfAborted();
-        // Another pod may have freed resources after this attempt had failed.
         const mayRetry =
-          isOutdated ||
+          // Another pod has freed resources since they were refused.
+          (isOutdated && (await this.#wouldFit(pod, [], devices, signal))) ||
           (ContainerResourcesError.is(err)
             ? await this.#waited(pod, signal)
             : await devices?.waitedForHolder?.(pod, signal, 'devices'));
@@ -226,17 +230,17 @@ export class Admissions {
     const { devices, ledger } = this.#parts;
     const { uid } = pod.metadata;
     devices?.giveUp(pod);
-    if (this.#revert(uid, this.#undecided.before(uid) ?? ledger.held(uid))) this.#undecided.gaveUp();
+    this.#revert(uid, this.#undecided.before(uid) ?? ledger.held(uid));
+    this.#undecided.gaveUp();
   }
 
-  /** Frees the CPUs and memory that a pod got since `before`. @returns whether the pod got any */
-  #revert(uid: string, before: HeldContainers): boolean {
+  /** Frees the CPUs and memory that a pod got since `before`. */
+  #revert(uid: string, before: HeldContainers): void {
     const { ledger, onChanged } = this.#parts;
     const isMore = ledger.hasMore(uid, before);
     ledger.revert(uid, before);
     // While the pod waited for its devices, containers may have been updated to CPUs without those of the pod.
     if (isMore) onChanged();
-    return isMore;
   }
 
   /**
@@ -255,11 +259,19 @@ export class Admissions {
       const held = ledger.held(other);
       return (gets.cpus && held.cpus.size > 0) || (gets.memory && held.memory.size > 0);
     };
-    const { changes } = this.#undecided;
-    const undecided = this.#undecided.others(uid, (other, before) => ledger.hasMore(other, before) && competes(other));
+    let { changes } = this.#undecided;
+    const holders = (): readonly string[] =>
+      this.#undecided.others(uid, (other, before) => ledger.hasMore(other, before) && competes(other));
+    const undecided = holders();
     if (undecided.length > 0 && (await this.#wouldFit(pod, undecided, devices, signal))) {
-      const what = 'another pod that is not admitted yet holds CPUs or memory';
-      return await wait(what, () => this.#undecided.changed(changes, signal));
+      return await wait('another pod that is not admitted yet holds CPUs or memory', async () => {
+        // The wait goes on if a pod gives up what it got only for a moment. Otherwise, two pods that wait for a third one
+        // would wake each other without end.
+        do {
+          await this.#undecided.changed(changes, signal);
+          ({ changes } = this.#undecided);
+        } while (holders().join() === undecided.join());
+      });
     }
     const leaving = this.#leaving().filter(competes);
     const [ending] = leaving;
