@@ -1,13 +1,13 @@
-import { type MemoryBlock, type MemoryNode, type MemoryState, sameNodes, takeMemory } from './memory-state.ts';
+import { inTakingOrder, memoryGroups } from './memory-groups.ts';
+import { type MemoryNode, type MemoryState, sameNodes, takeGroup } from './memory-state.ts';
 
 /**
  * Reports whether the amounts of the NUMA nodes add up to the allocations, as upstream checks at the start.
  * @param unused the nodes without allocations
  */
 export function isConsistent(state: MemoryState, unused: MemoryState['nodes']): boolean {
-  const blocks = allBlocks(state);
-  const groups = blocks.map(({ nodes }) => nodes);
-  return sameMemory(state.nodes, expectedNodes(unused, blocks), groups);
+  const groups = memoryGroups(state).map(({ nodes }) => nodes);
+  return sameMemory(state.nodes, expectedNodes(unused, state), groups);
 }
 
 /**
@@ -19,7 +19,7 @@ export function isConsistent(state: MemoryState, unused: MemoryState['nodes']): 
 export function consistentMemory(state: MemoryState): MemoryState {
   const unused = new Map([...state.nodes].map(([id, node]) => [id, unusedNode(id, node)] as const));
   if (isConsistent(state, unused) && hasMemoryOfAll(state)) return state;
-  return { ...state, nodes: expectedNodes(unused, allBlocks(state)) };
+  return { ...state, nodes: expectedNodes(unused, state) };
 }
 
 /**
@@ -27,13 +27,7 @@ export function consistentMemory(state: MemoryState): MemoryState {
  * groups in it. If not, the sums can still be right, because too much memory is in use on the other nodes.
  */
 function hasMemoryOfAll(state: MemoryState): boolean {
-  // Many blocks have the same nodes, so their bytes are added up first.
-  const needed = new Map<string, MemoryBlock>();
-  for (const block of allBlocks(state)) {
-    const key = `${block.nodes.join()} ${block.resource}`;
-    needed.set(key, { ...block, bytes: block.bytes + (needed.get(key)?.bytes ?? 0) });
-  }
-  const groups = [...needed.values()];
+  const groups = memoryGroups(state);
   return groups.every(({ nodes, resource }) => {
     const inside = groups.filter((one) => one.resource === resource && one.nodes.every((id) => nodes.includes(id)));
     const reserved = nodes.map((id) => state.nodes.get(id)?.tables.get(resource)?.reserved ?? 0);
@@ -45,17 +39,9 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((all, one) => all + one, 0);
 }
 
-/** Returns the blocks of all pods. The blocks of containers are parts of the pod's blocks if it has memory as a whole. */
-function allBlocks({ assignments, pods }: MemoryState): readonly MemoryBlock[] {
-  return [...assignments].flatMap(([uid, containers]) => pods?.get(uid) ?? [...containers.values()].flat());
-}
-
-/**
- * Returns the nodes with these blocks. Blocks of few nodes come first: a container that has a node alone can get its
- * memory only there.
- */
-function expectedNodes(unused: MemoryState['nodes'], blocks: readonly MemoryBlock[]): MemoryState['nodes'] {
-  return blocks.toSorted((a, b) => a.nodes.length - b.nodes.length).reduce(takeMemory, unused);
+/** Returns the nodes with the memory of all pods taken from them. */
+function expectedNodes(unused: MemoryState['nodes'], state: MemoryState): MemoryState['nodes'] {
+  return inTakingOrder(state).reduce(takeGroup, unused);
 }
 
 function unusedNode(id: number, { tables }: MemoryNode): MemoryNode {
@@ -70,7 +56,7 @@ function unusedNode(id: number, { tables }: MemoryNode): MemoryNode {
  * Allocated amounts are compared per set of connected nodes, because the order of allocations, which is not stored,
  * decides which node of a group the memory was taken from. Groups can overlap if a container got a node of a group
  * alone; the node's group is then that of the last allocation.
- * @param groups nodes of all blocks
+ * @param groups node ids of each block; equal ones may be left out
  */
 function sameMemory(a: MemoryState['nodes'], b: MemoryState['nodes'], groups: readonly (readonly number[])[]): boolean {
   if (a.size !== b.size) return false;

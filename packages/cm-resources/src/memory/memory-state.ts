@@ -31,6 +31,12 @@ export interface MemoryBlock {
   readonly bytes: number;
 }
 
+/** All blocks of the same resource and NUMA nodes, added up. */
+export interface MemoryGroup extends MemoryBlock {
+  /** Number of blocks in the sum. */
+  readonly blocks: number;
+}
+
 /** Memory blocks of each container: a map by pod UID of maps by container name. */
 type MemoryAssignments = ReadonlyMap<string, ReadonlyMap<string, readonly MemoryBlock[]>>;
 
@@ -81,14 +87,19 @@ export function withBlocks(
  * free (`updateMachineState`).
  */
 export function takeMemory(nodes: MemoryState['nodes'], block: MemoryBlock): MemoryState['nodes'] {
-  let rest = block.bytes;
-  return changed(nodes, block, (node, table) => {
+  return takeGroup(nodes, { ...block, blocks: 1 });
+}
+
+/** Marks the bytes of a group's blocks as used, as {@link takeMemory} does for each of the blocks. */
+export function takeGroup(nodes: MemoryState['nodes'], group: MemoryGroup): MemoryState['nodes'] {
+  let rest = group.bytes;
+  return changed(nodes, group, (node, table) => {
     const taken = Math.min(rest, table?.free ?? 0);
     rest -= taken;
     return {
-      assignments: node.assignments + 1,
-      cells: block.nodes,
-      tables: moved(node.tables, block.resource, table, taken),
+      assignments: node.assignments + group.blocks,
+      cells: group.nodes,
+      tables: moved(node.tables, group.resource, table, taken),
     };
   });
 }
