@@ -1,4 +1,5 @@
-import { type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
+import { type Pod, podQosClass } from '@node-agent/pod-spec';
+import { memoryRequest, memoryRequestsByClass } from './memory-requests.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
 /**
@@ -35,14 +36,6 @@ export interface MemoryProtection {
 
 /** Computes the protection. @param active the pods that hold resources of the node */
 export function qosMemoryProtection(active: readonly Pod[], policy: MemoryReservationPolicy): MemoryProtection {
-  const total = (qosClass: string): bigint => {
-    const pods = policy === 'TieredReservation' ? active.filter((pod) => podQosClass(pod) === qosClass) : [];
-    return pods.reduce((sum, pod) => sum + memoryRequest(pod), 0n);
-  };
-  const [guaranteedBytes, burstableBytes] = [total('Guaranteed'), total('Burstable')];
-  return { allBytes: guaranteedBytes + burstableBytes, guaranteedBytes, burstableBytes };
-}
-
-function memoryRequest(pod: Pod): bigint {
-  return podRequests(pod).get('memory')?.value() ?? 0n;
+  const { guaranteed, burstable } = memoryRequestsByClass(policy === 'TieredReservation' ? active : []);
+  return { allBytes: guaranteed + burstable, guaranteedBytes: guaranteed, burstableBytes: burstable };
 }

@@ -1,4 +1,5 @@
-import { type Pod, podQosClass, podRequests } from '@node-agent/pod-spec';
+import type { Pod } from '@node-agent/pod-spec';
+import { memoryRequestsByClass } from './memory-requests.ts';
 
 /** Memory reserved from lower QoS classes (`qosReserved`, feature gate `QOSReserved`). */
 export interface QosMemoryReserve {
@@ -23,11 +24,8 @@ export interface QosMemoryLimits {
 export function qosMemoryLimits(active: readonly Pod[], reserve: QosMemoryReserve): QosMemoryLimits | undefined {
   const { memoryPercent, allocatableBytes } = reserve;
   if (allocatableBytes === 0n) return undefined;
-  const kept = (qosClass: 'Guaranteed' | 'Burstable'): bigint => {
-    const pods = active.filter((pod) => podQosClass(pod) === qosClass);
-    const requested = pods.reduce((sum, pod) => sum + (podRequests(pod).get('memory')?.value() ?? 0n), 0n);
-    return (requested * BigInt(memoryPercent)) / 100n;
-  };
-  const burstableBytes = allocatableBytes - kept('Guaranteed');
-  return { burstableBytes, bestEffortBytes: burstableBytes - kept('Burstable') };
+  const { guaranteed, burstable } = memoryRequestsByClass(active);
+  const kept = (requested: bigint): bigint => (requested * BigInt(memoryPercent)) / 100n;
+  const burstableBytes = allocatableBytes - kept(guaranteed);
+  return { burstableBytes, bestEffortBytes: burstableBytes - kept(burstable) };
 }
