@@ -1,6 +1,6 @@
 import { addResources, type Pod, podRequests } from '@node-agent/pod-spec';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { runningTotal } from '../src/total-held.ts';
 
 const amounts = {
@@ -51,6 +51,20 @@ test('a total over 1,000 pods reads only the pods that were added or removed sin
       ?.value(),
   ).toBe(1003n);
   expect(reads).toBe(3);
+});
+
+test('a total over 1,000 pods of which two were replaced or removed looks up no other pod', () => {
+  const totalOf = runningTotal(podRequests);
+  const pods = Array.from({ length: 1000 }, (_, index) => podOf(index, { cpu: '1' }));
+  totalOf(pods);
+  const spies = [vi.spyOn(Set.prototype, 'has'), vi.spyOn(Map.prototype, 'get')];
+  const changed = pods.toSpliced(700, 1).with(3, podOf(1000, { cpu: '5' }));
+  const sum = totalOf(changed).get('cpu');
+  const known = new WeakSet<object>(pods);
+  const lookedUp = spies.flatMap(({ mock }) => mock.calls.filter(([key]) => known.has(key)));
+  for (const spy of spies) spy.mockRestore();
+  expect(sum?.value()).toBe(1003n);
+  expect(lookedUp).toHaveLength(2);
 });
 
 test('the running total starts again after the resources of a pod could not be read', () => {
