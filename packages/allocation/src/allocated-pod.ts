@@ -2,6 +2,7 @@ import {
   allContainers,
   type Container,
   isResizable,
+  oncePer,
   type Pod,
   podRequests,
   type ResourceList,
@@ -59,8 +60,11 @@ function withContainerResources(container: Container, { containers }: PodResourc
  * Reports whether a pod requests more CPU or memory than is allocated to it (upstream: `isResizeIncreasingRequests`).
  */
 export function asksForMore(pod: Pod, allocated: Pod): boolean {
-  return isMore(podRequests(pod), podRequests(allocated));
+  return isMore(requestsOf(pod), requestsOf(allocated));
 }
+
+/** Computed once per pod, because all pending resizes are compared again whenever resources become free. */
+const requestsOf = oncePer((pod: Pod) => podRequests(pod));
 
 /**
  * Reports whether a pod's status shows less CPU or memory than before, because a resize was actuated. The specs of both

@@ -1,4 +1,4 @@
-import { type Pod, podQosClass } from '@node-agent/pod-spec';
+import { oncePer, type Pod, podQosClass } from '@node-agent/pod-spec';
 
 /** A pending resize with the properties that determine its order. */
 export interface WaitingResize {
@@ -25,9 +25,8 @@ export function compareResizes(one: WaitingResize, other: WaitingResize): number
   );
 }
 
-function rank(pod: Pod): number {
-  return podQosClass(pod) === 'Guaranteed' ? 0 : 1;
-}
+/** Computed once per pod, because a pod is compared with several others. */
+const rank = oncePer((pod: Pod): number => (podQosClass(pod) === 'Guaranteed' ? 0 : 1));
 
 /** Returns the time that determines the order. Resizes that were never deferred come after deferred ones. */
 function since({ pendingSinceMs }: WaitingResize): number {

@@ -1,6 +1,7 @@
 import type { Clock } from '@node-agent/async';
 import { type Pod, podReference } from '@node-agent/pod-spec';
 import { type EventRecorder, eventReasons, type Logger } from '@node-agent/telemetry';
+import { ActivePods } from './active-pods.ts';
 import { asksForMore } from './allocated-pod.ts';
 import type { AllocationMetrics } from './metrics.ts';
 import type { PodConditions } from './pod-conditions.ts';
@@ -134,15 +135,18 @@ export class WaitingResizes {
    * other endlessly
    */
   #retry(trigger: RetryTrigger, recovered?: Recovered): readonly string[] {
-    const { pods, clock, conditions, metrics } = this.#components;
+    const { pods, clock, conditions, allocations, metrics } = this.#components;
     const isReady = pods.sourcesReady();
     this.#dueAtMs = clock.monotonic() + (isReady ? RETRY_MS : FIRST_RETRY_MS);
     if (this.#waiting.size === 0 || !isReady) return [];
     const changed: string[] = [];
+    // The pass is synchronous, so only its own allocations change the active pods.
+    const active = new ActivePods(pods.active());
     for (const pod of this.#inOrder()) {
       const { uid } = pod.metadata;
       const before = conditions.get(uid);
-      const isAllocated = this.#try(pod, recovered);
+      const isAllocated = this.#try(pod, active, recovered);
+      if (isAllocated) active.replace(allocations.allocated(pod));
       const after = conditions.get(uid);
       if (after.pending?.reason !== 'Deferred' && !this.#recovering.has(uid)) this.#waiting.delete(uid);
       if (isAllocated && before.pending?.reason === 'Deferred') metrics.acceptedLate.inc({ retry_trigger: trigger });
@@ -177,8 +181,8 @@ export class WaitingResizes {
   }
 
   /** Tries one resize. @returns whether the pod's requested resources were allocated now */
-  #try(pod: Pod, recovered: Recovered | undefined): boolean {
-    const { pods, conditions, allocations, metrics, node } = this.#components;
+  #try(pod: Pod, active: ActivePods, recovered: Recovered | undefined): boolean {
+    const { conditions, allocations, metrics, node } = this.#components;
     const { uid } = pod.metadata;
     const allocated = allocations.allocated(pod);
     if (allocated === pod) {
@@ -191,8 +195,7 @@ export class WaitingResizes {
       this.#putOff(pod, { reason: 'Infeasible', message: refusal.message });
       return false;
     }
-    const others = pods.active().filter(({ metadata }) => metadata.uid !== uid);
-    const verdict = this.#verdict(pod, allocated, others);
+    const verdict = this.#verdict(pod, allocated, active.without(uid));
     if (!verdict.admit) {
       // While other pods are being evicted for this resize, the resize is not marked as pending. Upstream's kubelet
       // blocks during that time.

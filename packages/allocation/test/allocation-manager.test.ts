@@ -19,13 +19,18 @@ function setUp(options: Partial<AllocationOptions> = {}, fs?: MemoryFileSystem) 
     ready: boolean;
     applicants: readonly Pod[];
     recover?: (signal: AbortSignal) => Promise<ResizeVerdict>;
-  } = { cpuMilli: 4000n, ready: true, applicants: [] };
+    /** Number of times the active pods were listed. */
+    lists: number;
+  } = { cpuMilli: 4000n, ready: true, applicants: [], lists: 0 };
   const decided: string[] = [];
   const manager: AllocationManager = new AllocationManager(
     {
       ...{ fs: files, clock, metrics, recorder: events, onDecided: (uids) => decided.push(...uids) },
       pods: {
-        active: () => [...pods.values()].map((pod) => manager.allocated(pod)),
+        active() {
+          node.lists += 1;
+          return [...pods.values()].map((pod) => manager.allocated(pod));
+        },
         applicants: () => node.applicants,
         byUid: (uid) => pods.get(uid),
         sourcesReady: () => node.ready,
@@ -251,6 +256,17 @@ describe('AllocationManager: allocation of resizes', () => {
     const smaller = asking(b, exactly('1', '1Gi'));
     expect([...ask(smaller)].sort()).toEqual(['uid-a', 'uid-b']);
     expect([cpuOf(a), cpuOf(smaller)]).toEqual(['3', '1']);
+  });
+
+  test('lists the active pods once per retry of several resizes, and counts what earlier resizes of the retry were allocated', () => {
+    const { add, ask, cpuOf, node, manager } = setUp();
+    const asked = ['a', 'b', 'c'].map((name) => asking(add(makePod(name, exactly('1', '1Gi'))), exactly('3', '1Gi')));
+    for (const pod of asked) ask(pod);
+    node.cpuMilli = 7000n;
+    node.lists = 0;
+    manager.retry('pods_removed');
+    expect(asked.map(cpuOf)).toEqual(['3', '3', '1']);
+    expect(node.lists).toBe(1);
   });
 
   test('allocates the deferred resize of the pod with the higher priority first', () => {
