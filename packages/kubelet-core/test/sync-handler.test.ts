@@ -27,6 +27,8 @@ function setUp(
     running?: readonly RuntimePod[];
     /** Whether the pod cache has listed the runtime's pods but read none of them yet. */
     isUnread?: boolean;
+    /** Errors with which the first retries of pending resizes fail. */
+    retryFailures?: Error[];
   } = {},
 ) {
   const parts = {
@@ -45,6 +47,7 @@ function setUp(
     statusesSeen: [] as string[],
     startup: [] as string[],
     retries: [] as string[],
+    errors: [] as string[],
     unallocated: new Set<string>(),
     isKnownGroup: undefined as ((uid: string) => boolean) | undefined,
   };
@@ -59,6 +62,8 @@ function setUp(
       ...noAllocation,
       hasAllocation: (uid) => !parts.unallocated.has(uid),
       retry(trigger) {
+        const failure = options.retryFailures?.shift();
+        if (failure !== undefined) throw failure;
         parts.retries.push(trigger);
         return [];
       },
@@ -67,7 +72,7 @@ function setUp(
     podCgroups,
     probes,
     clock: parts.clock,
-    logger: silentLogger,
+    logger: { ...silentLogger, error: (_fields: object, message: string) => void parts.errors.push(message) },
     metrics: noMetrics,
     housekeepingMetrics: new HousekeepingMetrics(noMetrics),
     recorder: parts.events.recorder,
@@ -411,12 +416,37 @@ describe('additions of pods', () => {
 
   test('N1: admission reserves the resources of a pod, and resizes are retried when the pod is rejected', async () => {
     const { promise, resolve } = Promise.withResolvers<AdmitResult>();
-    const { handler, retries } = setUp({ admitHandlers: [{ admit: () => promise }] });
+    const { handler, retries, clock } = setUp({ admitHandlers: [{ admit: () => promise }] });
     handler.handlePodAdditions([makePod('a')], signal);
+    await clock.advance(0);
     expect([handler.applicants().map(({ metadata }) => metadata.uid), retries]).toEqual([['uid-a'], []]);
     resolve({ admit: false, reason: 'NoRoom', message: 'full' });
-    await vi.waitFor(() => expect(retries).toEqual(['pods_removed']));
-    expect(handler.applicants()).toEqual([]);
+    await vi.waitFor(() => expect(handler.applicants()).toEqual([]));
+    await clock.advance(0);
+    expect(retries).toEqual(['pods_removed']);
+  });
+
+  test('pods that are rejected or removed in one turn of the event loop cause one retry of pending resizes', async () => {
+    const admit = (): AdmitResult => ({ admit: false, reason: 'NoRoom', message: 'full' });
+    const { handler, retries, clock } = setUp({ admitHandlers: [{ admit }] });
+    const pods = ['a', 'b', 'c'].map((name) => makePod(name));
+    handler.handlePodAdditions(pods, signal);
+    handler.handlePodRemoves(pods);
+    await clock.advance(0);
+    expect(retries).toEqual(['pods_removed']);
+    handler.handlePodRemoves([]);
+    await clock.advance(0);
+    expect(retries).toEqual(['pods_removed', 'pods_removed']);
+  });
+
+  test('a retry of pending resizes that fails is logged, and the next removed pod causes another retry', async () => {
+    const { handler, retries, clock, errors } = setUp({ retryFailures: [new Error('unknown quantity')] });
+    handler.handlePodRemoves([]);
+    await clock.advance(0);
+    expect(errors).toEqual(['Failed to retry pending resizes of pods']);
+    handler.handlePodRemoves([]);
+    await clock.advance(0);
+    expect(retries).toEqual(['pods_removed']);
   });
 
   test('F4: a terminated static pod that is desired again is restarted before all sources are ready; other pods wait', () => {

@@ -8,6 +8,9 @@ import type { UidLifetimes } from './uid-lifetimes.ts';
 /** Grace period of {@link WorkerUpdates.killOrphan}, in seconds. */
 const ORPHAN_GRACE_PERIOD_SECONDS = 1;
 
+/** Cause of a retry of pending resizes. */
+type RetryTrigger = Parameters<AllocationPort['retry']>[0];
+
 interface Components extends Pick<Dependencies, 'clock' | 'logger' | 'podManager' | 'apiStatusChanged' | 'mirrorPods'> {
   readonly workers: Pick<PodWorkersPort, 'updatePod' | 'explain'>;
   readonly allocation: Pick<AllocationPort, 'retry' | 'retryOverdue'>;
@@ -22,6 +25,8 @@ interface Components extends Pick<Dependencies, 'clock' | 'logger' | 'podManager
  */
 export class WorkerUpdates {
   readonly #components: Components;
+  /** Whether a retry of pending resizes is due in the next turn of the event loop. */
+  #isRetryDue = false;
 
   constructor(components: Components) {
     this.#components = components;
@@ -74,9 +79,26 @@ export class WorkerUpdates {
     this.handlePodSyncs(uids.flatMap((uid) => this.#components.podManager.getPodByUid(uid) ?? []));
   }
 
-  /** Retries pending resizes, because resources may have become free. */
-  retryResizes(trigger: 'pods_added' | 'pods_removed' | 'pod_terminated'): void {
-    this.syncUids(this.#components.allocation.retry(trigger));
+  /**
+   * Retries pending resizes in the next turn of the event loop, because resources may have become free. Calls in one turn
+   * share a retry, with the first call's trigger: many pods may be rejected or removed at once, and a retry checks all
+   * pending resizes.
+   */
+  retryResizes(trigger: RetryTrigger): void {
+    if (this.#isRetryDue) return;
+    this.#isRetryDue = true;
+    this.#components.clock.setTimer(0, () => this.#retryNow(trigger));
+  }
+
+  #retryNow(trigger: RetryTrigger): void {
+    const { allocation, logger } = this.#components;
+    this.#isRetryDue = false;
+    try {
+      this.syncUids(allocation.retry(trigger));
+    } catch (err) {
+      // The next trigger or the periodic retry tries again.
+      logger.error({ err, trigger }, 'Failed to retry pending resizes of pods');
+    }
   }
 
   /** Retries resizes that have been pending for long, although no resources are known to have become free. */
