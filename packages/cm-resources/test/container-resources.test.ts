@@ -776,6 +776,34 @@ describe('updates of running containers', () => {
     await running;
   });
 
+  test('running containers are listed after a change of CPUs, but not after one of memory alone', async () => {
+    let lists = 0;
+    const containers = {
+      running: () => {
+        lists += 1;
+        return [];
+      },
+      updateContainerCpuset: async () => {},
+    };
+    const memory = { memoryManagerPolicy: 'Static', nodeReservation: { cpu: '1', memory: '1Gi' } } as const;
+    const reserved = [0, 1].map((numaNode) => ({ numaNode, limits: { memory: '512Mi' } }));
+    const node = new TestNode({ ...memory, reservedMemory: reserved }, { containers });
+    const stop = new AbortController();
+    await node.admit(pod('a', '1', '1Gi'));
+    const running = node.resources.start(stop.signal);
+    await settle();
+    lists = 0;
+    await node.admit(pod('m', '500m', '1Gi'));
+    await settle();
+    expect(node.resources.memoryOf('m', 'main')).toHaveLength(1);
+    expect(lists).toBe(0);
+    await node.admit(pod('c', '1', '1Gi'));
+    await settle();
+    expect(lists).toBeGreaterThan(0);
+    stop.abort();
+    await running;
+  });
+
   test('the CPU manager policy none starts no timer and updates no container', async () => {
     const node = new TestNode({ cpuManagerPolicy: 'none', nodeReservation: {} });
     const stop = new AbortController();

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { CpuSet } from '../src/cpuset/cpu-set.ts';
 
 test.each([
@@ -51,6 +51,16 @@ test('a CpuSet is written as a list that parses to the same set', () => {
       for (const [index, [from = 0]] of ends.entries()) expect(from - 1).not.toBe(ends[index - 1]?.at(-1));
     }),
   );
+});
+
+test('the text of a CpuSet is made only once', () => {
+  const set = CpuSet.of([0, 1, 2, 8]);
+  const join = vi.spyOn(Array.prototype, 'join');
+  const texts = Array.from({ length: 5 }, () => `${set}`);
+  const calls = join.mock.calls.length;
+  join.mockRestore();
+  expect(new Set(texts)).toEqual(new Set(['0-2,8']));
+  expect(calls).toBe(1);
 });
 
 test('CpuSet computes unions, intersections and differences like sets of numbers', () => {

@@ -16,6 +16,7 @@ export class CpuSet implements Iterable<number> {
 
   readonly #sorted: readonly number[];
   readonly #members: ReadonlySet<number>;
+  #text: string | undefined;
 
   private constructor(sorted: readonly number[]) {
     this.#sorted = sorted;
@@ -83,8 +84,16 @@ export class CpuSet implements Iterable<number> {
     return this.size === other.size && this.isSubsetOf(other);
   }
 
-  /** Returns the kernel's notation, such as `0-3,8`; empty for the empty set. */
+  /**
+   * Returns the kernel's notation, such as `0-3,8`; empty for the empty set. The text is made only once, because all
+   * containers without exclusive CPUs have the same set.
+   */
   toString(): string {
+    this.#text ??= this.#format();
+    return this.#text;
+  }
+
+  #format(): string {
     const ranges: [from: number, to: number][] = [];
     for (const cpu of this.#sorted) {
       const last = ranges.at(-1);

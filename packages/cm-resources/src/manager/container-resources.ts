@@ -12,7 +12,8 @@ import type { AdmitResult, TopologyHint } from '@node-agent/contracts';
 import { type Container, isRestartableInit, type Pod } from '@node-agent/pod-spec';
 import { type Logger, type Metrics, withDefaults } from '@node-agent/telemetry';
 import { containersOf } from '../containers-of.ts';
-import { cpusOf } from '../cpu/cpu-assignments.ts';
+import { type CpuState, cpusOf } from '../cpu/cpu-assignments.ts';
+import type { StaticCpus } from '../cpu/static-cpus.ts';
 import type { MachineTopology } from '../machine/machine-topology.ts';
 import { blocksOf, type MemoryBlock } from '../memory/memory-state.ts';
 import { isPodLevel } from '../pod-level.ts';
@@ -80,6 +81,8 @@ export class ContainerResources {
   readonly #periodMs: number;
   readonly #startOnce = new StartOnce('ContainerResources');
   #loading: Promise<void> | undefined;
+  /** The CPUs that the metrics show. */
+  #shownCpus: CpuState | undefined;
 
   /**
    * @throws OptionsError that names the invalid component or option
@@ -265,7 +268,7 @@ export class ContainerResources {
     const { cpus, topology } = this.#policies;
     await this.#ledger.load(async () => (await this.#components.containers?.known?.()) ?? new Map());
     beginSeries(this.#metrics, { cpus: cpus !== undefined, topology: topology.name !== 'none' });
-    if (cpus) showCpus(this.#metrics, cpus, this.#ledger.cpu);
+    if (cpus) this.#showCpus(cpus);
   }
 
   /**
@@ -282,8 +285,14 @@ export class ContainerResources {
 
   #changed(): void {
     const { cpus } = this.#policies;
-    if (cpus === undefined) return;
-    showCpus(this.#metrics, cpus, this.#ledger.cpu);
+    // If only memory was allocated or freed, no container needs other CPUs.
+    if (cpus === undefined || this.#ledger.cpu === this.#shownCpus) return;
+    this.#showCpus(cpus);
     this.#reconciler.kick();
+  }
+
+  #showCpus(cpus: StaticCpus): void {
+    this.#shownCpus = this.#ledger.cpu;
+    showCpus(this.#metrics, cpus, this.#shownCpus);
   }
 }
