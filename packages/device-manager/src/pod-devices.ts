@@ -1,6 +1,7 @@
 import type { Pod } from '@node-agent/pod-spec';
 import { type DevicesByNuma, deviceIds } from './device.ts';
 import type { ContainerAllocateResponse } from './generated/types.ts';
+import { HeldDevices } from './held-devices.ts';
 
 /** Devices of one resource that a container holds. */
 interface DeviceGrant {
@@ -22,16 +23,21 @@ type ByContainer = Map<string, ByResource>;
 /** Devices held by containers (`pkg/kubelet/cm/devicemanager/pod_devices.go`). */
 export class PodDevices {
   readonly #pods = new Map<string, ByContainer>();
+  readonly #held = new HeldDevices();
 
   set({ podUid, container, resource, devices, response }: HeldGrant): void {
     const containers = this.#pods.get(podUid) ?? new Map<string, ByResource>();
     const resources = containers.get(container) ?? new Map<string, DeviceGrant>();
+    const before = resources.get(resource);
+    if (before !== undefined) this.#held.remove(resource, before.devices);
+    this.#held.add(resource, devices);
     resources.set(resource, { devices, response });
     containers.set(container, resources);
     this.#pods.set(podUid, containers);
   }
 
   remove(podUid: string): void {
+    for (const { resource, devices } of this.ofPod(podUid)) this.#held.remove(resource, devices);
     this.#pods.delete(podUid);
   }
 
@@ -71,30 +77,19 @@ export class PodDevices {
 
   /** Returns all allocations, sorted by pod, container and resource. */
   all(): readonly HeldGrant[] {
-    const key = ({ podUid, container, resource }: HeldGrant): string => `${podUid}\0${container}\0${resource}`;
     return this.uids()
-      .flatMap((uid) => this.ofPod(uid))
-      .sort((a, b) => (key(a) < key(b) ? -1 : 1));
+      .toSorted()
+      .flatMap((uid) => this.ofPod(uid).toSorted(byContainerAndResource));
   }
 
-  /** Returns all held devices, by resource. */
+  /** Returns all held devices, by resource. Later changes are visible in the returned sets. */
   held(): ReadonlyMap<string, ReadonlySet<string>> {
-    const held = new Map<string, Set<string>>();
-    for (const { resource, devices } of this.uids().flatMap((uid) => this.ofPod(uid))) {
-      const ids = held.get(resource) ?? new Set<string>();
-      for (const id of deviceIds(devices)) ids.add(id);
-      held.set(resource, ids);
-    }
-    return held;
+    return this.#held.ids();
   }
 
-  /** Returns the resources of which any device is held. */
+  /** Returns the resources that have an allocation. */
   resources(): ReadonlySet<string> {
-    const resources = new Set<string>();
-    for (const containers of this.#pods.values()) {
-      for (const grants of containers.values()) for (const resource of grants.keys()) resources.add(resource);
-    }
-    return resources;
+    return new Set(this.#held.ids().keys());
   }
 
   /** Returns the pods that hold any of these devices. */
@@ -104,6 +99,11 @@ export class PodDevices {
       this.ofPod(uid).some((one) => one.resource === resource && [...deviceIds(one.devices)].some((id) => ids.has(id))),
     );
   }
+}
+
+function byContainerAndResource(a: HeldGrant, b: HeldGrant): number {
+  const [one, other] = a.container === b.container ? [a.resource, b.resource] : [a.container, b.container];
+  return one < other ? -1 : 1;
 }
 
 /**
