@@ -288,6 +288,15 @@ describe('C4: termination order of sidecars', () => {
     // The sidecars get the minimum grace period of 2 s, concurrently.
     expect([ends.get('a'), ends.get('s2'), ends.get('s1')]).toEqual([5_000, 7_000, 7_000]);
   });
+
+  test('C5: if a main container could not be stopped, the attempt ends at once and stops no sidecar before it', async () => {
+    const { machine, kill, ends } = await running(web, slow(1_000));
+    machine.cri.faults.add({ rpc: 'stopContainer', times: 1, fault: { kind: 'error', code: 'UNAVAILABLE' } });
+    await expect(kill()).rejects.toMatchObject({ code: 'KillPod' });
+    expect([machine.clock.monotonic(), ends.size]).toEqual([0, 0]);
+    await kill();
+    expect([ends.get('a'), ends.get('s2'), ends.get('s1')]).toEqual([1_000, 2_000, 3_000]);
+  });
 });
 
 describe('C5: preStop hook of a killed container', () => {

@@ -94,6 +94,7 @@ export class Killer {
             await this.killContainer(owner, { id, name, reason: 'Unknown', gracePeriodSeconds, ...turn }, signal);
             results.add('KillContainer', name);
           } catch (err) {
+            inTurns?.failed(name);
             failed('KillContainer', name, err);
             mayRetry ||= !this.#killings.isHopeless(runningPod.uid, id);
           }

@@ -5,6 +5,7 @@ export class TerminationTurns {
   readonly #clock: Clock;
   readonly #prerequisites: ReadonlyMap<string, readonly string[]>;
   readonly #ended = new Set<string>();
+  readonly #failed = new Set<string>();
   readonly #waiting = new Set<() => void>();
 
   constructor({ clock }: { readonly clock: Clock }, prerequisites: ReadonlyMap<string, readonly string[]>) {
@@ -19,12 +20,28 @@ export class TerminationTurns {
   }
 
   /**
+   * Notes that a container could not be stopped in this attempt. The containers that wait for it are not stopped either,
+   * so that the next attempt does not begin only after their grace period.
+   */
+  failed(name: string): void {
+    this.#failed.add(name);
+    for (const check of [...this.#waiting]) check();
+  }
+
+  /**
    * Resolves when a container may stop, or after `maxMs`.
-   * @throws the signal's reason
+   * @throws Error if a container that must stop first could not be stopped; the signal's reason
    */
   async wait(name: string, maxMs: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const myTurn = (): boolean => (this.#prerequisites.get(name) ?? []).every((other) => this.#ended.has(other));
+    const prerequisites = this.#prerequisites.get(name) ?? [];
+    const myTurn = (): boolean => prerequisites.every((other) => this.#ended.has(other));
+    const failure = (): Error | undefined => {
+      const failed = prerequisites.find((other) => this.#failed.has(other));
+      return failed === undefined ? undefined : new Error(`container ${failed}, which stops first, could not be stopped`);
+    };
+    const early = failure();
+    if (early !== undefined) throw early;
     if (myTurn()) return;
     await new Promise<void>((resolve, reject) => {
       const settle = (how: () => void): void => {
@@ -34,7 +51,9 @@ export class TerminationTurns {
         how();
       };
       const check = (): void => {
-        if (myTurn()) settle(resolve);
+        const failed = failure();
+        if (failed !== undefined) settle(() => reject(failed));
+        else if (myTurn()) settle(resolve);
       };
       const onAbort = (): void => settle(() => reject(signal.reason));
       const timer = this.#clock.setTimer(maxMs, () => settle(resolve));
