@@ -126,8 +126,12 @@ function givesTaken(sequence: Sequence, at: number, answer: Answer | undefined):
     const all = [...initContainers, ...containers].flatMap(cpusOf);
     if (all.some((cpu) => !allocatable.has(cpu) || owners.has(cpu))) return true;
     const together = [...initContainers.filter(isRestartableInit), ...containers].flatMap(cpusOf);
+    const besideInits = initContainers.some((one, index) => {
+      const before = new Set(initContainers.slice(0, index).filter(isRestartableInit).flatMap(cpusOf));
+      return cpusOf(one).some((cpu) => before.has(cpu));
+    });
     // Containers of a pod with pod-level CPUs may share CPUs.
-    if (ofPod === undefined && new Set(together).size < together.length) return true;
+    if (ofPod === undefined && (besideInits || new Set(together).size < together.length)) return true;
     if (ofPod && all.some((cpu) => !cpusIn(ofPod.cpuSet).includes(cpu))) return true;
     for (const cpu of all) owners.add(cpu);
   }

@@ -77,6 +77,7 @@ export class OurNode {
         new Map(Object.entries(this.#devices.get(metadata.uid)?.[container?.name ?? ''] ?? {})),
       begin() {},
       allocate: async () => {},
+      giveUp: () => {},
       stored: async () => {},
       admitted() {},
       release() {},
