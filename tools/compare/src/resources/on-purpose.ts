@@ -84,6 +84,12 @@ const PURPOSES: readonly Purpose[] = [
       differsOnlyIn('affinity', upstream[at], ours[at]),
   },
   {
+    reason: 'upstream names one of several options whose gate is off, as its order is random',
+    explains: ({ at, upstream, ours }) =>
+      at === 0 &&
+      [upstream[at], ours[at]].every((one) => one?.error?.includes('-level Options not enabled, but option') ?? false),
+  },
+  {
     reason: 'upstream leaves a node out of its group when a pod with memory of the node is rejected',
     explains: ({ at, upstream, ours }) =>
       upstream[at]?.admit === false &&
