@@ -15,6 +15,7 @@ export {
 export { checkNumbers, type NumberRule, numberProblem } from './check-numbers.ts';
 export { type Clock, sleep, sleepUntilNext, systemClock, type Timer, untilNextMs } from './clock.ts';
 export { CoalescingQueue } from './coalescing-queue.ts';
+export { encodePortions } from './encode-portions.ts';
 export { AsyncError, type AsyncErrorCode } from './errors.ts';
 export { type EveryOptions, every } from './every.ts';
 export { KeyedMutex } from './keyed-mutex.ts';
