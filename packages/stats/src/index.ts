@@ -1,6 +1,13 @@
 export { type CpuSample, usageNanoCores } from './cpu-rates.ts';
 export { StatsError, type StatsErrorCode } from './errors.ts';
-export { expositionText, type MetricFamily, type Sample } from './exposition.ts';
+export {
+  expositionPortions,
+  expositionText,
+  type FormattedSample,
+  type MetricFamily,
+  type MetricSource,
+  type Sample,
+} from './exposition.ts';
 export type { CgroupTree } from './group-reader.ts';
 export type { StatsComponents, StatsCri, StatsOptions, VolumeFigures } from './ports.ts';
 export type { Wanted } from './shared-collection.ts';
@@ -25,5 +32,6 @@ export {
   type RuntimeStats,
   type SwapStats,
   summaryJson,
+  summaryPortions,
   type VolumeStats,
 } from './summary.ts';

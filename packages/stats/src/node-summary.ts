@@ -1,3 +1,4 @@
+import { type Clock, TimeSlice } from '@node-agent/async';
 import { errorText } from '@node-agent/telemetry';
 import { StatsError } from './errors.ts';
 import type { GroupCollection, PodCollection } from './group-collection.ts';
@@ -16,17 +17,21 @@ export interface SummaryContext {
   readonly startedAtMs: number;
   readonly volumeUsage: (pod: PodReference) => readonly VolumeFigures[];
   readonly layers: PodStorage['layers'];
+  /** Clock for the turns of the event loop in between. */
+  readonly clock: Pick<Clock, 'monotonic' | 'setTimer'>;
 }
 
 /**
- * Builds the response of `/stats/summary` (`summaryProviderImpl.Get`, `pkg/kubelet/server/stats/summary.go`).
- * @throws StatsError `Unavailable` if a part is missing without which upstream has no response
+ * Builds the response of `/stats/summary` (`summaryProviderImpl.Get`, `pkg/kubelet/server/stats/summary.go`). The event
+ * loop is served in between.
+ * @throws StatsError `Unavailable` if a part is missing without which upstream has no response; the signal's reason
  */
-export function fullSummary(
+export async function fullSummary(
   groups: GroupCollection,
   storage: StorageCollection,
-  { nodeName, startedAtMs, volumeUsage, layers: measured }: SummaryContext,
-): NodeSummary {
+  { nodeName, startedAtMs, volumeUsage, layers: measured, clock }: SummaryContext,
+  signal?: AbortSignal,
+): Promise<NodeSummary> {
   const root = rootOf(groups);
   const node = fulfilled(storage.node, 'failed to get rootFs stats');
   const { images, layers } = fulfilled(storage.runtime, 'failed to get imageFs stats');
@@ -50,8 +55,11 @@ export function fullSummary(
       runtime: { imageFs: runtimeFs(images), containerFs: runtimeFs(layers) },
       rlimit: { time: apiTime(atMs), ...(max && { maxpid: max }), ...(current && { curproc: current }) },
     },
-    pods: pods.pods.map((pod) =>
-      podStats(pod, groups, pods, { node, storage, volumes: volumeUsage(pod.ref), layers: measured }),
+    pods: await mapInSlices(
+      pods.pods,
+      (pod) => podStats(pod, groups, pods, { node, storage, volumes: volumeUsage(pod.ref), layers: measured }),
+      clock,
+      signal,
     ),
   };
 }
@@ -69,11 +77,15 @@ function runtimeFs({ usage, disk }: UsedFs): FsStats {
   };
 }
 
-/** Builds the response with `only_cpu_and_memory` (`GetCPUAndMemoryStats`). @throws StatsError `Unavailable` */
-export function resourceSummary(
+/**
+ * Builds the response with `only_cpu_and_memory` (`GetCPUAndMemoryStats`). The event loop is served in between.
+ * @throws StatsError `Unavailable`; the signal's reason
+ */
+export async function resourceSummary(
   groups: GroupCollection,
-  { nodeName, startedAtMs }: Pick<SummaryContext, 'nodeName' | 'startedAtMs'>,
-): NodeSummary {
+  { nodeName, startedAtMs, clock }: Pick<SummaryContext, 'nodeName' | 'startedAtMs' | 'clock'>,
+  signal?: AbortSignal,
+): Promise<NodeSummary> {
   const root = rootOf(groups);
   const pods = podsOf(groups);
   const node: NodeStats = {
@@ -82,7 +94,23 @@ export function resourceSummary(
     startTime: apiTime(groups.bootedAtMs),
     ...partsOfGroup(root, groups.rates.get('/')),
   };
-  return { node, pods: pods.pods.map((pod) => podStats(pod, groups, pods)) };
+  return { node, pods: await mapInSlices(pods.pods, (pod) => podStats(pod, groups, pods), clock, signal) };
+}
+
+/** Maps a list and serves the event loop in between. */
+async function mapInSlices<T, R>(
+  items: readonly T[],
+  map: (item: T) => R,
+  clock: SummaryContext['clock'],
+  signal: AbortSignal | undefined,
+): Promise<readonly R[]> {
+  const slice = new TimeSlice({ clock });
+  const mapped: R[] = [];
+  for (const item of items) {
+    mapped.push(map(item));
+    if (slice.isDue()) await slice.pause(signal);
+  }
+  return mapped;
 }
 
 /** Returns the root cgroup. The root cgroup has no memory limit, so the machine's memory is used as the limit. */

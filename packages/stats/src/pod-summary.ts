@@ -115,7 +115,8 @@ function containerStats(
   return {
     name,
     startTime: apiTime(createdAtMs),
-    ...(told && partsOfRuntime(told, rates.get(id))),
+    // The cgroup's values replace those of the runtime.
+    ...(told && !(group?.cpu && group.memory) && partsOfRuntime(told, rates.get(id))),
     ...(group && partsOfGroup(group, rates.get(group.path))),
     ...(files && {
       ...(io && { io }),

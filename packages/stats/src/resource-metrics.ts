@@ -1,49 +1,71 @@
-import type { MetricFamily, Sample } from './exposition.ts';
+import type { FormattedSample, MetricSource, Sample } from './exposition.ts';
+import { SharedLabels } from './label-text.ts';
 import type { ApiTime, CpuStats, MemoryStats, NodeSummary, PodStats, SwapStats } from './summary.ts';
 
+/** Stats of a node, pod or container. */
 interface Told {
   readonly cpu?: CpuStats;
   readonly memory?: MemoryStats;
   readonly swap?: SwapStats;
+  readonly startTime: ApiTime;
 }
+
+/** Stats with the labels of their series. */
+interface Labelled {
+  readonly labels: SharedLabels;
+  readonly told: Told;
+}
+
+type Level = 'node' | 'pod' | 'container';
+
+/** Returns a value and the time of its reading; `undefined` if the value is unknown. */
+type Figure = (told: Told) => { readonly value: number | undefined; readonly time?: ApiTime | undefined } | undefined;
 
 const NS_PER_SECOND = 1e9;
 
 /**
- * Returns the series of `/metrics/resource` (`pkg/kubelet/metrics/collectors/resource_metrics.go`).
+ * Returns the series of `/metrics/resource` (`pkg/kubelet/metrics/collectors/resource_metrics.go`). The samples are made
+ * while they are read.
  * @param summary `undefined` if it could not be collected; `resource_scrape_error` is then 1
  */
-export function resourceMetrics(summary: NodeSummary | undefined): readonly MetricFamily[] {
-  const samples = new Map<string, Sample[]>();
-  const add = (name: string, labels: Sample['labels'], value: number | undefined, time?: ApiTime): void => {
-    if (value === undefined) return;
-    const sample = { labels, value, ...(time && { atMs: Date.parse(time) }) };
-    const known = samples.get(name);
-    if (known === undefined) samples.set(name, [sample]);
-    else known.push(sample);
-  };
-  const addAll = (prefix: string, labels: Sample['labels'], { cpu, memory, swap }: Told): void => {
-    add(`${prefix}_cpu_usage_seconds_total`, labels, seconds(cpu?.usageCoreNanoSeconds), cpu?.time);
-    add(`${prefix}_memory_working_set_bytes`, labels, memory?.workingSetBytes, memory?.time);
-    add(`${prefix}_swap_usage_bytes`, labels, swap?.swapUsageBytes, swap?.time);
-  };
-  if (summary !== undefined) {
-    addAll('node', {}, summary.node);
-    for (const { podRef, containers, ...pod } of newestOfEachName(summary.pods)) {
-      const ofPod = { pod: podRef.name, namespace: podRef.namespace };
-      for (const { name, startTime, ...container } of containers) {
-        const labels = { container: name, ...ofPod };
-        if (startTime !== null) add('container_start_time_seconds', labels, Date.parse(startTime) / 1000);
-        addAll('container', labels, container);
-        const { swap } = container;
-        if (swap?.swapAvailableBytes === undefined) continue;
-        add('container_swap_limit_bytes', labels, swap.swapAvailableBytes + (swap.swapUsageBytes ?? 0), swap.time);
-      }
-      addAll('pod', ofPod, pod);
-    }
+export function resourceMetrics(summary: NodeSummary | undefined): readonly MetricSource[] {
+  const levels = summary && levelsOf(summary);
+  const help = '[STABLE] 1 if there was an error while getting container metrics, 0 otherwise';
+  return [
+    ...FAMILIES.map(
+      ([name, type, text, level, figure]): MetricSource => ({
+        ...{ name, type, help: text },
+        samples: samplesOf(levels?.[level] ?? [], figure),
+      }),
+    ),
+    {
+      ...{ name: 'resource_scrape_error', type: 'gauge', help },
+      samples: [{ labels: {}, value: summary === undefined ? 1 : 0 }],
+    },
+  ];
+}
+
+function* samplesOf(all: readonly Labelled[], figure: Figure): Iterable<FormattedSample> {
+  for (const { labels, told } of all) {
+    const { value, time } = figure(told) ?? {};
+    if (value === undefined) continue;
+    yield { labelText: labels.text, value, atMs: time ? Date.parse(time) : undefined };
   }
-  add('resource_scrape_error', {}, summary === undefined ? 1 : 0);
-  return FAMILIES.map(([name, type, help]) => ({ name, type, help, samples: samples.get(name) ?? [] }));
+}
+
+function levelsOf({ node, pods }: NodeSummary): Readonly<Record<Level, readonly Labelled[]>> {
+  const shown = newestOfEachName(pods);
+  return {
+    node: [{ labels: new SharedLabels({}), told: node }],
+    pod: shown.map((pod) => ({ labels: new SharedLabels(labelsOf(pod)), told: pod })),
+    container: shown.flatMap((pod) =>
+      pod.containers.map((told) => ({ labels: new SharedLabels({ container: told.name, ...labelsOf(pod) }), told })),
+    ),
+  };
+}
+
+function labelsOf({ podRef: { name, namespace } }: PodStats): Sample['labels'] {
+  return { pod: name, namespace };
 }
 
 /**
@@ -55,26 +77,78 @@ function newestOfEachName(pods: readonly PodStats[]): readonly PodStats[] {
   return [...new Map(pods.map((pod) => [`${pod.podRef.namespace}/${pod.podRef.name}`, pod])).values()];
 }
 
+const CPU: Figure = ({ cpu }) => cpu && { value: seconds(cpu.usageCoreNanoSeconds), time: cpu.time };
+const MEMORY: Figure = ({ memory }) => memory && { value: memory.workingSetBytes, time: memory.time };
+const SWAP: Figure = ({ swap }) => swap && { value: swap.swapUsageBytes, time: swap.time };
+const SWAP_LIMIT: Figure = ({ swap }) =>
+  swap?.swapAvailableBytes === undefined
+    ? undefined
+    : { value: swap.swapAvailableBytes + (swap.swapUsageBytes ?? 0), time: swap.time };
+const START: Figure = ({ startTime }) => (startTime === null ? undefined : { value: Date.parse(startTime) / 1000 });
+
 function seconds(ns: number | undefined): number | undefined {
   return ns === undefined ? undefined : ns / NS_PER_SECOND;
 }
 
-const SWAP = 'Reported only on non-windows systems';
-const FAMILIES: readonly (readonly [name: string, type: MetricFamily['type'], help: string])[] = [
-  ['node_cpu_usage_seconds_total', 'counter', '[STABLE] Cumulative cpu time consumed by the node in core-seconds'],
-  ['node_memory_working_set_bytes', 'gauge', '[STABLE] Current working set of the node in bytes'],
-  ['node_swap_usage_bytes', 'gauge', `[ALPHA] Current swap usage of the node in bytes. ${SWAP}`],
+const LINUX = 'Reported only on non-windows systems';
+const FAMILIES: readonly (readonly [
+  name: string,
+  type: MetricSource['type'],
+  help: string,
+  level: Level,
+  figure: Figure,
+])[] = [
+  [
+    'node_cpu_usage_seconds_total',
+    'counter',
+    '[STABLE] Cumulative cpu time consumed by the node in core-seconds',
+    'node',
+    CPU,
+  ],
+  ['node_memory_working_set_bytes', 'gauge', '[STABLE] Current working set of the node in bytes', 'node', MEMORY],
+  ['node_swap_usage_bytes', 'gauge', `[ALPHA] Current swap usage of the node in bytes. ${LINUX}`, 'node', SWAP],
   [
     'container_cpu_usage_seconds_total',
     'counter',
     '[STABLE] Cumulative cpu time consumed by the container in core-seconds',
+    'container',
+    CPU,
   ],
-  ['container_memory_working_set_bytes', 'gauge', '[STABLE] Current working set of the container in bytes'],
-  ['container_swap_usage_bytes', 'gauge', `[ALPHA] Current amount of the container swap usage in bytes. ${SWAP}`],
-  ['container_swap_limit_bytes', 'gauge', `[ALPHA] Current amount of the container swap limit in bytes. ${SWAP}`],
-  ['container_start_time_seconds', 'gauge', '[STABLE] Start time of the container since unix epoch in seconds'],
-  ['pod_cpu_usage_seconds_total', 'counter', '[STABLE] Cumulative cpu time consumed by the pod in core-seconds'],
-  ['pod_memory_working_set_bytes', 'gauge', '[STABLE] Current working set of the pod in bytes'],
-  ['pod_swap_usage_bytes', 'gauge', `[ALPHA] Current amount of the pod swap usage in bytes. ${SWAP}`],
-  ['resource_scrape_error', 'gauge', '[STABLE] 1 if there was an error while getting container metrics, 0 otherwise'],
+  [
+    'container_memory_working_set_bytes',
+    'gauge',
+    '[STABLE] Current working set of the container in bytes',
+    'container',
+    MEMORY,
+  ],
+  [
+    'container_swap_usage_bytes',
+    'gauge',
+    `[ALPHA] Current amount of the container swap usage in bytes. ${LINUX}`,
+    'container',
+    SWAP,
+  ],
+  [
+    'container_swap_limit_bytes',
+    'gauge',
+    `[ALPHA] Current amount of the container swap limit in bytes. ${LINUX}`,
+    'container',
+    SWAP_LIMIT,
+  ],
+  [
+    'container_start_time_seconds',
+    'gauge',
+    '[STABLE] Start time of the container since unix epoch in seconds',
+    'container',
+    START,
+  ],
+  [
+    'pod_cpu_usage_seconds_total',
+    'counter',
+    '[STABLE] Cumulative cpu time consumed by the pod in core-seconds',
+    'pod',
+    CPU,
+  ],
+  ['pod_memory_working_set_bytes', 'gauge', '[STABLE] Current working set of the pod in bytes', 'pod', MEMORY],
+  ['pod_swap_usage_bytes', 'gauge', `[ALPHA] Current amount of the pod swap usage in bytes. ${LINUX}`, 'pod', SWAP],
 ];

@@ -1,5 +1,5 @@
 import { type Metric, type MetricDescriptor, MetricType, type PodSandboxMetrics } from '@node-agent/cri-client';
-import type { MetricFamily, Sample } from './exposition.ts';
+import type { MetricFamily, MetricSource, Sample } from './exposition.ts';
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
@@ -51,7 +51,7 @@ function sampleOf({ labelValues, value, timestamp }: Metric, { labelKeys }: Metr
  * Combines the runtime's metric families with the kubelet's families that the runtime does not report, so that no
  * dashboard loses a series (kubernetes/kubernetes#133884).
  */
-export function preferring(first: readonly MetricFamily[], rest: readonly MetricFamily[]): readonly MetricFamily[] {
+export function preferring(first: readonly MetricFamily[], rest: readonly MetricSource[]): readonly MetricSource[] {
   const names = new Set(first.filter(({ samples }) => samples.length > 0).map(({ name }) => name));
   return [...first, ...rest.filter(({ name }) => !names.has(name))];
 }

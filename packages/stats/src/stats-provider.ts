@@ -3,7 +3,7 @@ import { errorText, type WithDefaults, withDefaults } from '@node-agent/telemetr
 import { cadvisorMetrics } from './cadvisor-metrics.ts';
 import { CpuRates } from './cpu-rates.ts';
 import { StatsError } from './errors.ts';
-import { expositionText, type MetricFamily } from './exposition.ts';
+import { expositionPortions, type MetricFamily } from './exposition.ts';
 import { deviceNames, readFileSystems } from './file-systems.ts';
 import { collectGroups, type GroupCollection } from './group-collection.ts';
 import type { Detail } from './group-figures.ts';
@@ -133,17 +133,33 @@ export class StatsProvider {
   async resourceSummary(wanted: Wanted, signal: AbortSignal): Promise<NodeSummary> {
     const known = wanted.fresh ? undefined : (this.#groups.resource.peek() ?? this.#groups.summary.peek());
     const groups = known ?? (await this.#groups.resource.get(wanted, signal));
-    return resourceSummary(groups, this.#context());
+    return await resourceSummary(groups, this.#context(), signal);
   }
 
-  /** Returns the text of `/metrics/resource`. Failures are reported in the text, not thrown. */
+  /**
+   * Returns the text of `/metrics/resource`. Failures are reported in the text, not thrown. For a node with many pods,
+   * use {@link resourcePortions}, which needs less memory.
+   */
   async resourceMetrics(signal: AbortSignal): Promise<string> {
-    const summary = await this.#orNone('/metrics/resource', this.resourceSummary({}, signal), signal);
-    return expositionText(resourceMetrics(summary));
+    return await textOf(this.resourcePortions(signal));
   }
 
-  /** Returns the text of `/metrics/cadvisor`. Failures are reported in the text, not thrown. */
+  /** Returns the text of {@link resourceMetrics} in UTF-8 and in portions, between which the event loop is served. */
+  async *resourcePortions(signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
+    const summary = await this.#orNone('/metrics/resource', this.resourceSummary({}, signal), signal);
+    yield* expositionPortions(resourceMetrics(summary), this.#components, signal);
+  }
+
+  /**
+   * Returns the text of `/metrics/cadvisor`. Failures are reported in the text, not thrown. For a node with many pods,
+   * use {@link cadvisorPortions}: the text has about 17 kB per container.
+   */
   async cadvisorMetrics(signal: AbortSignal): Promise<string> {
+    return await textOf(this.cadvisorPortions(signal));
+  }
+
+  /** Returns the text of {@link cadvisorMetrics} in UTF-8 and in portions, between which the event loop is served. */
+  async *cadvisorPortions(signal: AbortSignal): AsyncGenerator<Uint8Array, void, undefined> {
     const { fs, clock } = this.#components;
     const { fromRuntime = false } = this.#options;
     const told = fromRuntime ? this.#orNone('/metrics/cadvisor', this.#runtime.metrics(signal), signal) : undefined;
@@ -156,7 +172,7 @@ export class StatsProvider {
     ]);
     const devices = deviceNames(new TextDecoder().decode(partitions));
     const own = cadvisorMetrics({ machine, groups, fileSystems, devices, nowMs: clock.now() });
-    return expositionText(preferring(ofRuntime, own));
+    yield* expositionPortions(preferring(ofRuntime, own), { clock }, signal);
   }
 
   /**
@@ -192,7 +208,7 @@ export class StatsProvider {
     );
     const parts = { ...this.#components, reads: this.#reads, runtime: this.#runtime };
     const storage = await collectStorage(parts, this.#options, pods?.pods ?? [], places, signal);
-    return fullSummary(groups, storage, this.#context());
+    return await fullSummary(groups, storage, this.#context(), signal);
   }
 
   async #collect(detail: Detail, signal: AbortSignal): Promise<GroupCollection> {
@@ -243,10 +259,18 @@ export class StatsProvider {
   }
 
   #context() {
-    const { volumeUsage = () => [] } = this.#components;
+    const { clock, volumeUsage = () => [] } = this.#components;
     const layers = this.#layers?.measured ?? new Map();
-    return { nodeName: this.#options.nodeName, startedAtMs: this.#startedAtMs, volumeUsage, layers };
+    return { nodeName: this.#options.nodeName, startedAtMs: this.#startedAtMs, volumeUsage, layers, clock };
   }
+}
+
+async function textOf(portions: AsyncIterable<Uint8Array>): Promise<string> {
+  // No character is divided between two portions.
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const portion of portions) text += decoder.decode(portion);
+  return text;
 }
 
 interface Readers {

@@ -1,3 +1,4 @@
+import { type Clock, encodePortions } from '@node-agent/async';
 import type { ApiTime, NodeSummary, VolumeStats } from '@node-agent/contracts';
 
 export type {
@@ -39,11 +40,33 @@ const MAX_TIME_MS = 253_402_300_799_999;
  * 64-bit numbers, and one invalid number would make the whole response unreadable.
  */
 export function summaryJson(summary: NodeSummary): string {
-  return JSON.stringify(summary, (key, value: unknown) => {
-    if (typeof value === 'number') return isReadable(value) ? value : undefined;
-    if (key === 'volume' && Array.isArray(value)) return value.map(knownOfVolume);
-    return (key === 'time' || key === 'startTime') && typeof value === 'string' ? `${value.slice(0, 19)}Z` : value;
-  });
+  return [...jsonParts(summary)].join('');
+}
+
+/**
+ * Serializes a summary as {@link summaryJson} does, in UTF-8 and in portions, between which the event loop is served.
+ * @throws the signal's reason
+ */
+export function summaryPortions(
+  summary: NodeSummary,
+  components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> },
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  return encodePortions(jsonParts(summary), components, signal);
+}
+
+/** Returns the JSON of a summary in parts: one for the node, and one for each pod. */
+function* jsonParts({ node, pods }: NodeSummary): Generator<string, void, undefined> {
+  yield `{"node":${JSON.stringify(node, shown)},"pods":[`;
+  for (const [index, pod] of pods.entries()) yield `${index === 0 ? '' : ','}${JSON.stringify(pod, shown)}`;
+  yield ']}';
+}
+
+/** Replaces values for {@link summaryJson}. */
+function shown(key: string, value: unknown): unknown {
+  if (typeof value === 'number') return isReadable(value) ? value : undefined;
+  if (key === 'volume' && Array.isArray(value)) return value.map(knownOfVolume);
+  return (key === 'time' || key === 'startTime') && typeof value === 'string' ? `${value.slice(0, 19)}Z` : value;
 }
 
 /** Removes the values of a volume that are only lower bounds. */

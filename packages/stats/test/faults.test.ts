@@ -242,8 +242,8 @@ describe('faulty sources of stats', () => {
     }));
     const podRef = { name: 'web', namespace: 'default', uid: 'u' };
     const summary = { node: { nodeName: 'n', startTime: null }, pods: [{ podRef, startTime: null, containers }] };
-    const families = resourceMetrics(summary);
-    expect(families.find(({ name }) => name === 'container_memory_working_set_bytes')?.samples).toHaveLength(50_000);
+    const family = resourceMetrics(summary).find(({ name }) => name === 'container_memory_working_set_bytes');
+    expect([...(family?.samples ?? [])]).toHaveLength(50_000);
   });
 
   it('a summary is rejected with the reason if no source is available', async () => {

@@ -1,6 +1,6 @@
 import { messages } from '@node-agent/cri-client';
 import { describe, expect, it } from 'vitest';
-import { expositionText, type MetricFamily } from '../src/exposition.ts';
+import { expositionText, type MetricFamily, type MetricSource } from '../src/exposition.ts';
 import { podMetrics } from '../src/pod-metrics.ts';
 import { resourceMetrics } from '../src/resource-metrics.ts';
 import { preferring, runtimeMetrics } from '../src/runtime-metrics.ts';
@@ -36,7 +36,7 @@ const whole: NodeSummary = {
   ],
 };
 
-const linesOf = (families: readonly MetricFamily[]): readonly string[] =>
+const linesOf = (families: readonly MetricSource[]): readonly string[] =>
   expositionText(families)
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));

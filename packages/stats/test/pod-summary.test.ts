@@ -1,3 +1,4 @@
+import { FakeClock } from '@node-agent/async/testing';
 import { type ContainerStats, type Init, messages, type PodSandboxStats } from '@node-agent/cri-client';
 import { describe, expect, it } from 'vitest';
 import { StatsError } from '../src/errors.ts';
@@ -295,10 +296,16 @@ describe('disk usage of a pod', () => {
 });
 
 describe('node stats of a summary', () => {
-  const context = { nodeName: 'node-1', startedAtMs: AT_MS - 5000, volumeUsage: () => [], layers: new Map() };
+  const context = {
+    nodeName: 'node-1',
+    startedAtMs: AT_MS - 5000,
+    volumeUsage: () => [],
+    layers: new Map(),
+    clock: new FakeClock(),
+  };
   const root = group('/', 500);
 
-  it("node stats include the root cgroup, the node's disks and the runtime's file systems", () => {
+  it("node stats include the root cgroup, the node's disks and the runtime's file systems", async () => {
     const usage = (usedBytes: number, inodesUsed: number, atMs: number) =>
       messages.FilesystemUsage.create({
         ...{ timestamp: atMs * 1e6, usedBytes: { value: usedBytes }, inodesUsed: { value: inodesUsed } },
@@ -318,7 +325,7 @@ describe('node stats of a summary', () => {
       processes: { atMs: AT_MS + 7000, max: 100, current: 10 },
     });
     const groups = collection([{ ...root, network: interfaces }], { rates: new Map([['/', 77]]) });
-    expect(fullSummary(groups, storage, context).node).toStrictEqual({
+    expect((await fullSummary(groups, storage, context)).node).toStrictEqual({
       ...{ nodeName: 'node-1', startTime: TIME },
       cpu: { time: TIME, usageNanoCores: 77, usageCoreNanoSeconds: 500 },
       memory: {
@@ -340,9 +347,9 @@ describe('node stats of a summary', () => {
     });
   });
 
-  it('node stats omit unknown values', () => {
+  it('node stats omit unknown values', async () => {
     const bare = { path: '/', atMs: AT_MS, monotonicMs: 0 };
-    const { node } = fullSummary(collection([bare], { bootedAtMs: undefined }), stored(), context);
+    const { node } = await fullSummary(collection([bare], { bootedAtMs: undefined }), stored(), context);
     expect(node).toStrictEqual({
       ...{ nodeName: 'node-1', startTime: null },
       fs: { time: TIME, ...sizeOf(1000), usedBytes: 10, inodesUsed: 10 },
@@ -354,12 +361,12 @@ describe('node stats of a summary', () => {
     ['is the memory of the machine', {}, 10_000 - 502, 20_000 - 504],
     ['covers memory only if the swap size is unknown', { swapBytes: undefined }, 9498, undefined],
     ['is unknown if the memory size is unknown', { memoryBytes: undefined }, undefined, undefined],
-  ])('the memory limit of the node %s', (_what, more, availableBytes, swapAvailableBytes) => {
-    const { node } = resourceSummary(collection([root], more), context);
+  ])('the memory limit of the node %s', async (_what, more, availableBytes, swapAvailableBytes) => {
+    const { node } = await resourceSummary(collection([root], more), context);
     expect([node.memory?.availableBytes, node.swap?.swapAvailableBytes]).toEqual([availableBytes, swapAvailableBytes]);
   });
 
-  it("a summary lists the existing system cgroups, the kubelet's with its start time, and pressure in a full summary", () => {
+  it("a summary lists the existing system cgroups, the kubelet's with its start time, and pressure in a full summary", async () => {
     const system: GroupCollection['system'] = [
       { name: 'kubelet', path: '/kubelet' },
       { name: 'runtime', path: '/gone' },
@@ -368,7 +375,7 @@ describe('node stats of a summary', () => {
     ];
     const rates = new Map([['/kubepods', 78]]);
     const groups = collection([root, group('/kubelet', 600), group('/kubepods', 700)], { system, rates });
-    const { systemContainers } = fullSummary(groups, stored(), context).node;
+    const { systemContainers } = (await fullSummary(groups, stored(), context)).node;
     expect(systemContainers).toMatchObject([
       {
         name: 'kubelet',
@@ -382,20 +389,20 @@ describe('node stats of a summary', () => {
         cpu: { usageCoreNanoSeconds: 700, usageNanoCores: 78 },
       },
     ]);
-    const { node, pods } = resourceSummary(groups, context);
+    const { node, pods } = await resourceSummary(groups, context);
     expect(node.systemContainers?.map((one) => 'io' in one)).toEqual([false, false, false]);
     expect(Object.keys(node)).toEqual(['nodeName', 'systemContainers', 'startTime', 'cpu', 'memory', 'swap']);
     expect(pods.map(({ podRef }) => podRef.uid)).toEqual(['u1']);
     const ofRoot = collection([root], { rates: new Map([['/', 77]]) });
-    expect(resourceSummary(ofRoot, context).node.cpu?.usageNanoCores).toBe(77);
-    expect(resourceSummary(collection([root]), context).node).not.toHaveProperty('systemContainers');
+    expect((await resourceSummary(ofRoot, context)).node.cpu?.usageNanoCores).toBe(77);
+    expect((await resourceSummary(collection([root]), context)).node).not.toHaveProperty('systemContainers');
   });
 
-  it('podStats queries the volume usage of each pod', () => {
+  it('podStats queries the volume usage of each pod', async () => {
     const volumeUsage = ({ uid }: { readonly uid: string }) => [
       { name: `of-${uid}`, observedAtMs: AT_MS, isLocalEphemeral: false },
     ];
-    const { pods } = fullSummary(collection([root]), stored(), { ...context, volumeUsage });
+    const { pods } = await fullSummary(collection([root]), stored(), { ...context, volumeUsage });
     expect(pods[0]?.volume?.map(({ name }) => name)).toEqual(['of-u1']);
   });
 
@@ -405,10 +412,10 @@ describe('node stats of a summary', () => {
     ['the runtime’s file systems', {}, { runtime: failed }, 'failed to get imageFs stats: no'],
     ['the pod list', { pods: failed }, {}, 'failed to list pod stats: no'],
     ['a root cgroup', { groups: new Map() }, {}, 'failed to get root cgroup stats: the root cgroup has none'],
-  ])('fullSummary fails without %s and names the missing part', (_what, groups, storage, message) => {
+  ])('fullSummary fails without %s and names the missing part', async (_what, groups, storage, message) => {
     const asked = () => fullSummary(collection([root], groups), stored(storage), context);
-    expect(asked).toThrow(message);
-    expect(asked).toThrow(StatsError);
+    await expect(asked()).rejects.toThrow(message);
+    await expect(asked()).rejects.toThrow(StatsError);
   });
 });
 
