@@ -1,3 +1,4 @@
+import { type Clock, encodePortions } from '@node-agent/async';
 import type { Counter, Gauge, Histogram, HistogramOptions, Labels, MetricOptions, Metrics } from './metrics.ts';
 
 /** Default buckets of a histogram, in seconds: those of every Prometheus client. */
@@ -10,7 +11,8 @@ interface Family {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labelNames: readonly string[];
-  lines(name: string): string[];
+  /** Returns the lines of each series. */
+  series(name: string): Iterable<string>;
 }
 
 /**
@@ -47,15 +49,31 @@ export class MetricsRegistry implements Metrics {
    * client.
    */
   text(): string {
+    return [...this.#parts()].join('');
+  }
+
+  /**
+   * Returns the text of {@link text} in UTF-8 and in portions, between which the event loop is served. Series that
+   * change meanwhile have their old or their new values.
+   * @throws the signal's reason
+   */
+  portions(
+    components: { readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> },
+    signal?: AbortSignal,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    return encodePortions(this.#parts(), components, signal);
+  }
+
+  /** Returns the text in parts: the lines of one series each, preceded by the head of the metric for the first one. */
+  *#parts(): Generator<string, void, undefined> {
     for (const collect of this.#collectors) collect();
-    const lines: string[] = [];
     for (const [name, { family }] of [...this.#families].sort(([a], [b]) => (a < b ? -1 : 1))) {
-      const own = family.lines(name);
-      if (own.length === 0) continue;
-      const help = family.help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
-      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${family.type}`, ...own);
+      let head = headOf(name, family);
+      for (const lines of family.series(name)) {
+        yield head + lines;
+        head = '';
+      }
     }
-    return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
   }
 
   /** Creates and registers a metric, or returns the existing metric with the same name, type and labels. */
@@ -73,6 +91,10 @@ export class MetricsRegistry implements Metrics {
     }
     return known.metric as M;
   }
+}
+
+function headOf(name: string, { help, type }: Family): string {
+  return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${type}\n`;
 }
 
 /** The series of a metric, keyed by label values. */
@@ -126,6 +148,14 @@ function zero(): number {
   return 0;
 }
 
+/** Returns the line of each series of a counter or gauge. */
+function* numberLines(
+  name: string,
+  entries: Iterable<{ readonly labels: LabelValues; readonly value: number }>,
+): Generator<string, void, undefined> {
+  for (const { labels, value } of entries) yield `${name}${braced(labelText(labels))} ${formatNumber(value)}\n`;
+}
+
 class CounterFamily<L extends string> extends Series<number> implements Family, Counter<L> {
   readonly type = 'counter';
 
@@ -138,8 +168,8 @@ class CounterFamily<L extends string> extends Series<number> implements Family, 
     this.entry(labels).value += by;
   }
 
-  lines(name: string): string[] {
-    return Array.from(this.entries(), ({ labels, value }) => sample(name, labels, value));
+  series(name: string): Iterable<string> {
+    return numberLines(name, this.entries());
   }
 }
 
@@ -154,8 +184,8 @@ class GaugeFamily<L extends string> extends Series<number> implements Family, Ga
     this.entry(labels).value = value;
   }
 
-  lines(name: string): string[] {
-    return Array.from(this.entries(), ({ labels, value }) => sample(name, labels, value));
+  series(name: string): Iterable<string> {
+    return numberLines(name, this.entries());
   }
 }
 
@@ -190,26 +220,32 @@ class HistogramFamily<L extends string> extends Series<Distribution> implements 
     seen.count += 1;
   }
 
-  lines(name: string): string[] {
-    return Array.from(this.entries(), ({ labels, value }) => {
+  *series(name: string): Iterable<string> {
+    for (const { labels, value } of this.entries()) {
+      const own = labelText(labels);
+      const bucket = `${name}_bucket{${own}${own && ','}le="`;
+      let lines = '';
       let below = 0;
-      const buckets = this.#boundTexts.map((le, index) => {
+      for (const [index, le] of this.#boundTexts.entries()) {
         below += value.counts[index] ?? 0;
-        return sample(`${name}_bucket`, { ...labels, le }, below);
-      });
-      return [
-        ...buckets,
-        sample(`${name}_bucket`, { ...labels, le: '+Inf' }, value.count),
-        sample(`${name}_sum`, labels, value.sum),
-        sample(`${name}_count`, labels, value.count),
-      ];
-    }).flat();
+        lines += `${bucket}${le}"} ${below}\n`;
+      }
+      lines += `${bucket}+Inf"} ${value.count}\n`;
+      lines += `${name}_sum${braced(own)} ${formatNumber(value.sum)}\n`;
+      yield `${lines}${name}_count${braced(own)} ${value.count}\n`;
+    }
   }
 }
 
-function sample(name: string, labels: LabelValues, value: number): string {
-  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`);
-  return `${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${formatNumber(value)}`;
+/** Formats the labels of a series without braces: `code="200",verb="get"`. */
+function labelText(labels: LabelValues): string {
+  let text = '';
+  for (const label in labels) text += `${text && ','}${label}="${escapeLabel(labels[label] ?? '')}"`;
+  return text;
+}
+
+function braced(labels: string): string {
+  return labels && `{${labels}}`;
 }
 
 /**
@@ -223,6 +259,7 @@ function boundText(bound: number): string {
 }
 
 function escapeLabel(text: string): string {
+  if (!/[\\"\n]/.test(text)) return text;
   return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 }
 

@@ -1,3 +1,4 @@
+import { FakeClock } from '@node-agent/async/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { MetricsRegistry } from '../src/metrics-registry.ts';
@@ -178,4 +179,70 @@ test('K4: a removed series is not written any more, and starts from zero if it r
   expect(registry.text()).not.toContain('pod="x"');
   counter.inc({ pod: 'x' });
   expect(registry.text()).toContain('a_total{pod="x"} 1\n');
+});
+
+describe('a registry with many series', () => {
+  const COUNT = 10_000;
+  const many = (): MetricsRegistry => {
+    const registry = new MetricsRegistry();
+    const histogram = registry.histogram({ name: 'h', help: 'x', labels: ['pod', 'probe'] });
+    for (let index = 0; index < COUNT; index++) histogram.observe({ pod: `p"${index}`, probe: 'Liveness' }, 0.3);
+    registry.counter({ name: 'c', help: 'x' }).inc({}, 2);
+    return registry;
+  };
+  const collected = async (portions: AsyncIterable<Uint8Array>): Promise<string> => {
+    const all: Uint8Array[] = [];
+    for await (const portion of portions) all.push(portion);
+    return Buffer.concat(all).toString();
+  };
+
+  const bucket = (le: string, count: number): string => `h_bucket{pod="p\\"9999",probe="Liveness",le="${le}"} ${count}`;
+
+  test('a histogram with 10,000 series is written completely', () => {
+    const lines = many().text().split('\n');
+    expect(lines).toHaveLength(2 + 1 + 2 + 14 * COUNT + 1);
+    expect(lines.slice(-15)).toEqual([
+      ...['0.005', '0.01', '0.025', '0.05', '0.1', '0.25'].map((le) => bucket(le, 0)),
+      ...['0.5', '1', '2.5', '5', '10', '+Inf'].map((le) => bucket(le, 1)),
+      'h_sum{pod="p\\"9999",probe="Liveness"} 0.3',
+      'h_count{pod="p\\"9999",probe="Liveness"} 1',
+      '',
+    ]);
+  });
+  test('portions have the same text as the string', async () => {
+    const registry = many();
+    expect(await collected(registry.portions({ clock: new FakeClock() }))).toBe(registry.text());
+  });
+
+  test('portions write at most 24 series in one turn of the event loop if each takes half a millisecond', async () => {
+    const clock = new FakeClock();
+    const turns = new Map<number, number>();
+    const registry = new MetricsRegistry();
+    const gauge = registry.gauge({ name: 'g', help: 'x', labels: ['n'] });
+    // Only the conversion of a value to text tells when its series is written.
+    const value = {
+      valueOf() {
+        clock.spend(0.5);
+        turns.set(clock.firedTimers, (turns.get(clock.firedTimers) ?? 0) + 1);
+        return 1;
+      },
+    } as unknown as number;
+    for (let n = 0; n < 100; n++) gauge.set({ n: `${n}` }, value);
+    const text = collected(registry.portions({ clock }));
+    await clock.advance(1000);
+    expect((await text).match(/^g\{/gm)).toHaveLength(100);
+    expect([turns.size, Math.max(...turns.values())]).toEqual([5, 24]);
+  });
+
+  test('portions end with the reason of the signal', async () => {
+    const abort = new AbortController();
+    abort.abort(new Error('the client disconnected'));
+    const timers = new FakeClock();
+    let elapsedMs = 0;
+    const clock = {
+      monotonic: () => (elapsedMs += 20),
+      setTimer: (delayMs: number, callback: () => void) => timers.setTimer(delayMs, callback),
+    };
+    await expect(collected(many().portions({ clock }, abort.signal))).rejects.toThrow('disconnected');
+  });
 });
