@@ -41,7 +41,7 @@ export {
 } from './endpoints/inventory-endpoints.ts';
 export { type LogComponents, type LogEndpointOptions, logEndpoints } from './endpoints/log-endpoint.ts';
 export type { ContainerLogOptions } from './endpoints/log-query.ts';
-export type { MetricsText } from './endpoints/metrics-answer.ts';
+export type { MetricsText, PageText } from './endpoints/metrics-answer.ts';
 export type { RunningPods } from './endpoints/running-container.ts';
 export { type StateComponents, stateEndpoints } from './endpoints/state-endpoints.ts';
 export { type StatsPages, type StatsPagesComponents, statsEndpoints } from './endpoints/stats-endpoints.ts';

@@ -1,9 +1,10 @@
 import { type Clock, checkComponents, checkOptions, StartOnce } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
 import { type Logger, type Metrics, type WithDefaults, withDefaults } from '@node-agent/telemetry';
-import type { MetricsText } from './endpoints/metrics-answer.ts';
-import { podList, podListReply, runningPodList } from './endpoints/pod-list.ts';
-import { METRICS_TYPE, type StatsPages, summaryReply } from './endpoints/stats-endpoints.ts';
+import { listReply } from './endpoints/list-reply.ts';
+import { type MetricsText, type PageText, plainReply } from './endpoints/metrics-answer.ts';
+import { podList, runningPodList } from './endpoints/pod-list.ts';
+import { METRICS_TYPE, type StatsPages, summaryOf } from './endpoints/stats-endpoints.ts';
 import type { HealthcheckSlis } from './health/healthcheck-slis.ts';
 import { type HealthCheck, pingCheck } from './health/healthz.ts';
 import { answerFixed } from './health/healthz-server.ts';
@@ -31,7 +32,7 @@ export interface ReadOnlyServerComponents {
   /** Returns all metrics in Prometheus' text format, with the content type. */
   renderMetrics(signal: AbortSignal): MetricsText | Promise<MetricsText>;
   /** Returns the metrics of probes. If absent, `/metrics/probes` is not served. */
-  renderProbeMetrics?(): MetricsText | Promise<MetricsText>;
+  renderProbeMetrics?(signal: AbortSignal): MetricsText | Promise<MetricsText>;
   /** The stats of the node and its pods. If absent, the stats endpoints are not served. */
   readonly stats?: StatsPages;
   /** Counts the results of health checks, for `/metrics/slis`. If absent, `/metrics/slis` is not served. */
@@ -107,26 +108,28 @@ export class ReadOnlyServer {
 
   async #answer(found: Route, signal: AbortSignal): Promise<Reply | BytesReply> {
     const { clock, checks, logger, stats, slis } = this.#components;
+    const reply = (page: MetricsText) => plainReply(page, clock, signal);
     switch (found.endpoint) {
       case 'pods':
-        return await podListReply(podList(this.#components.getPods()), clock, signal);
+        return await listReply(podList(this.#components.getPods()), clock, signal);
       case 'runningpods':
-        return await podListReply(runningPodList(await this.#components.getRunningPods(signal)), clock, signal);
-      case 'metrics': {
-        return metricsReply(await this.#components.renderMetrics(signal));
-      }
+        return await listReply(runningPodList(await this.#components.getRunningPods(signal)), clock, signal);
+      case 'metrics':
+        return await reply(await this.#components.renderMetrics(signal));
       case 'metrics/probes': {
         const { renderProbeMetrics } = this.#components;
-        return metricsReply((await renderProbeMetrics?.()) ?? { contentType: 'text/plain', text: '' });
+        return await reply((await renderProbeMetrics?.(signal)) ?? { contentType: 'text/plain', text: '' });
       }
-      case 'stats/summary':
-        return stats ? await summaryReply(stats, found.query, logger, signal) : notFound();
+      case 'stats/summary': {
+        const summary = stats ? await summaryOf(stats, found.query, logger, signal) : notFound();
+        return 'status' in summary ? summary : await reply(summary);
+      }
       case 'metrics/cadvisor':
-        return stats ? metricsReply(scraped(await stats.cadvisorMetrics(signal))) : notFound();
+        return stats ? await reply(scraped(await stats.cadvisorMetrics(signal))) : notFound();
       case 'metrics/resource':
-        return stats ? metricsReply(scraped(await stats.resourceMetrics(signal))) : notFound();
+        return stats ? await reply(scraped(await stats.resourceMetrics(signal))) : notFound();
       case 'metrics/slis':
-        return slis ? metricsReply(scraped(slis.text())) : notFound();
+        return slis ? await reply(scraped(slis.text())) : notFound();
       case 'explain': {
         const { namespace, name } = found;
         const explanation = this.#components.explain(namespace, name);
@@ -140,12 +143,8 @@ export class ReadOnlyServer {
   }
 }
 
-function metricsReply({ contentType, text: body }: MetricsText): Reply {
-  return { status: 200, headers: { 'Content-Type': contentType }, body };
-}
-
-function scraped(body: string): MetricsText {
-  return { contentType: METRICS_TYPE, text: body };
+function scraped(page: PageText): MetricsText {
+  return { contentType: METRICS_TYPE, text: page };
 }
 
 function notFound(): Reply {

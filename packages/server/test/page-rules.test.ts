@@ -5,7 +5,8 @@ import { ANONYMOUS, withAuthenticatedGroup } from '../src/access/user.ts';
 import { directoryPage } from '../src/endpoints/directory-page.ts';
 import { disabledEndpoints } from '../src/endpoints/disabled-endpoints.ts';
 import { explanationText } from '../src/endpoints/explanation-text.ts';
-import { podList, podListReply, runningPodList } from '../src/endpoints/pod-list.ts';
+import { listReply } from '../src/endpoints/list-reply.ts';
+import { podList, runningPodList } from '../src/endpoints/pod-list.ts';
 import { zpageEndpoints, zpageForm } from '../src/endpoints/zpages.ts';
 import { prefersText, takesGzip } from '../src/http/accept.ts';
 import { json, text } from '../src/http/reply.ts';
@@ -199,7 +200,7 @@ describe('page contents', () => {
   it.each([0, 1, 7, 8, 9, 30])('the reply of a list of %i pods is its JSON with a newline', async (count) => {
     const items = Array.from({ length: count }, (_, index) => ({ metadata: { name: `p-${index}-\u00e4"\u2028` } }));
     const list = { kind: 'PodList', apiVersion: 'v1', metadata: {}, items } as const;
-    const { status, headers, bytes } = await podListReply(list, new FakeClock(), new AbortController().signal);
+    const { status, headers, bytes } = await listReply(list, new FakeClock(), new AbortController().signal);
     expect({ status, headers, body: Buffer.from(bytes).toString() }).toEqual(json(list));
   });
 
@@ -215,11 +216,11 @@ describe('page contents', () => {
     }));
     const abort = new AbortController();
     const list = { kind: 'PodList', apiVersion: 'v1', metadata: {}, items } as const;
-    const reply = podListReply(list, clock, abort.signal);
+    const reply = listReply(list, clock, abort.signal);
     await clock.advance(1000);
     expect([...turns.values()]).toEqual([24, 24, 24, 24, 4]);
     expect(JSON.parse(Buffer.from((await reply).bytes).toString()).items).toHaveLength(100);
-    const second = podListReply(list, clock, abort.signal);
+    const second = listReply(list, clock, abort.signal);
     await clock.settle();
     abort.abort(new Error('the client disconnected'));
     await expect(second).rejects.toThrow('the client disconnected');

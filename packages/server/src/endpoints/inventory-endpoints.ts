@@ -1,6 +1,8 @@
+import { type Clock, systemClock } from '@node-agent/async';
 import type { RecordedEvent } from '@node-agent/telemetry';
 import { json } from '../http/reply.ts';
 import type { Call, Endpoints } from './call.ts';
+import { type ApiList, listReply } from './list-reply.ts';
 
 /** An image of the runtime. */
 export interface InventoryImage {
@@ -14,6 +16,8 @@ export interface InventoryImage {
 
 /** The components of {@link inventoryEndpoints}. */
 export interface InventoryComponents {
+  /** The clock of the endpoints. Default: the system clock. */
+  readonly clock?: Pick<Clock, 'monotonic' | 'setTimer'>;
   /** Returns the recorded events of the node and its pods. */
   events(): readonly RecordedEvent[];
   /** Returns the images of the runtime. */
@@ -27,17 +31,19 @@ export interface InventoryComponents {
  * with a v1 EventList (the oldest event first), a list of images (the largest first), and a v1 Node.
  */
 export function inventoryEndpoints(node: InventoryComponents): Endpoints {
+  const { clock = systemClock } = node;
   return {
-    events: () => json(eventList(node.events())),
+    events: ({ signal }: Call) => listReply(eventList(node.events()), clock, signal),
     images: async ({ signal }: Call) => json({ images: bySize(await node.images(signal)) }),
     node: async ({ signal }: Call) => json(await node.node(signal)),
   };
 }
 
 /** Converts recorded events to a v1 EventList, ordered by their last occurrence, oldest first. */
-function eventList(events: readonly RecordedEvent[]): object {
+function eventList(events: readonly RecordedEvent[]): ApiList {
   const items = events
     .toSorted((a, b) => a.lastAtMs - b.lastAtMs)
+    .values()
     .map(({ object, type, reason, message, count, firstAtMs, lastAtMs }) => ({
       metadata: { name: object.name, namespace: object.namespace || 'default' },
       involvedObject: object,

@@ -1,12 +1,9 @@
-import { type Clock, TimeSlice } from '@node-agent/async';
 import type { Pod, RuntimePod } from '@node-agent/pod-spec';
-import type { BytesReply } from '../http/reply.ts';
+import type { ApiList } from './list-reply.ts';
 
 /** A v1 PodList. */
-export interface PodList {
+interface PodList extends ApiList {
   readonly kind: 'PodList';
-  readonly apiVersion: 'v1';
-  readonly metadata: object;
   readonly items: readonly object[];
 }
 
@@ -32,29 +29,6 @@ export function runningPodList(pods: readonly RuntimePod[]): PodList {
       status: {},
     })),
   );
-}
-
-/**
- * Encodes a list as JSON with a trailing newline, as upstream's encoder writes it. The list of a node with many pods has
- * several megabytes, so the event loop is served between portions of the list. @throws the signal's reason
- */
-export async function podListReply(
-  { items, ...head }: PodList,
-  clock: Pick<Clock, 'monotonic' | 'setTimer'>,
-  signal: AbortSignal,
-): Promise<BytesReply> {
-  const slice = new TimeSlice({ clock });
-  const portions: Buffer[] = [];
-  let portion = JSON.stringify({ ...head, items: [] }).slice(0, -']}'.length);
-  for (const [index, item] of items.entries()) {
-    portion += `${index === 0 ? '' : ','}${JSON.stringify(item)}`;
-    if (!slice.isDue()) continue;
-    portions.push(Buffer.from(portion));
-    portion = '';
-    await slice.pause(signal);
-  }
-  portions.push(Buffer.from(`${portion}]}\n`));
-  return { status: 200, headers: { 'Content-Type': 'application/json' }, bytes: Buffer.concat(portions) };
 }
 
 function listOf(items: readonly object[]): PodList {

@@ -8,8 +8,9 @@ import type { Answer } from '../http/exchange.ts';
 import { json, type Reply, text } from '../http/reply.ts';
 import type { Call, Endpoints } from './call.ts';
 import { explanationText } from './explanation-text.ts';
+import { listReply } from './list-reply.ts';
 import { type MetricsText, metricsAnswer } from './metrics-answer.ts';
-import { podList, podListReply, runningPodList } from './pod-list.ts';
+import { podList, runningPodList } from './pod-list.ts';
 import { METRICS_TYPE } from './stats-endpoints.ts';
 
 /**
@@ -28,7 +29,7 @@ export interface StateComponents {
   /** Returns all metrics in Prometheus' text format, with the content type. */
   renderMetrics(signal: AbortSignal): MetricsText | Promise<MetricsText>;
   /** Returns the metrics of probes, which have labels per pod. If absent, `/metrics/probes` is not served. */
-  renderProbeMetrics?(): MetricsText | Promise<MetricsText>;
+  renderProbeMetrics?(signal: AbortSignal): MetricsText | Promise<MetricsText>;
   /**
    * Returns the explanation of a pod's state as a JSON value, or `undefined` if the pod does not exist. If absent, the
    * endpoint is not served.
@@ -69,16 +70,20 @@ export function stateEndpoints(given: StateComponents): Endpoints {
       if (reply?.status === 500) node.logger.info({ problems: healthProblems(checks) }, 'Health check failed');
       return reply ?? text(404, '404 page not found\n');
     },
-    pods: ({ signal }) => podListReply(podList(node.getPods()), node.clock, signal),
+    pods: ({ signal }) => listReply(podList(node.getPods()), node.clock, signal),
     runningpods: async ({ signal }) =>
-      await podListReply(runningPodList(await node.getRunningPods(signal)), node.clock, signal),
-    metrics: async (call) => await metricsAnswer(await node.renderMetrics(call.signal), call),
+      await listReply(runningPodList(await node.getRunningPods(signal)), node.clock, signal),
+    metrics: async (call) => await metricsAnswer(await node.renderMetrics(call.signal), call, node.clock),
     ...(node.renderProbeMetrics && {
       probeMetrics: async (call: Call) =>
-        await metricsAnswer((await node.renderProbeMetrics?.()) ?? { contentType: '', text: '' }, call),
+        await metricsAnswer(
+          (await node.renderProbeMetrics?.(call.signal)) ?? { contentType: '', text: '' },
+          call,
+          node.clock,
+        ),
     }),
     ...(node.explain && { explain: (call: Call) => explanation(node, call) }),
-    ...(slis && { slis: (call: Call) => slisAnswer(slis, call) }),
+    ...(slis && { slis: (call: Call) => slisAnswer(slis, call, node.clock) }),
     ...(configuration && {
       configz() {
         const reload = node.configurationReload?.();
@@ -88,8 +93,13 @@ export function stateEndpoints(given: StateComponents): Endpoints {
   };
 }
 
-async function slisAnswer(slis: Pick<HealthcheckSlis, 'text' | 'reset'>, call: Call): Promise<Answer> {
-  if (call.method !== 'DELETE') return await metricsAnswer({ contentType: METRICS_TYPE, text: slis.text() }, call);
+async function slisAnswer(
+  slis: Pick<HealthcheckSlis, 'text' | 'reset'>,
+  call: Call,
+  clock: Pick<Clock, 'monotonic' | 'setTimer'>,
+): Promise<Answer> {
+  if (call.method !== 'DELETE')
+    return await metricsAnswer({ contentType: METRICS_TYPE, text: slis.text() }, call, clock);
   slis.reset();
   return text(200, 'metrics reset\n');
 }
