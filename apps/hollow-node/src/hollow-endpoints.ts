@@ -9,7 +9,7 @@ import {
   streamEndpoints,
   type UpgradeEndpoints,
 } from '@node-agent/server';
-import { summaryJson } from '@node-agent/stats';
+import { summaryPortions } from '@node-agent/stats';
 import { type Logger, MetricsRegistry } from '@node-agent/telemetry';
 import type { HollowMachine } from './hollow-machine.ts';
 
@@ -48,19 +48,24 @@ export function hollowEndpoints(
   return {
     endpoints: {
       ...stateEndpoints({
-        ...{ logger, checks, ...pods },
-        renderMetrics: () => ({ contentType: MetricsRegistry.contentType, text: metrics.text() }),
+        ...{ clock, logger, checks, ...pods },
+        renderMetrics: (signal) => ({
+          contentType: MetricsRegistry.contentType,
+          text: metrics.portions({ clock }, signal),
+        }),
         explain: (namespace, name) => kubelet.explain(namespace, name),
       }),
       ...statsEndpoints({
-        logger,
+        ...{ clock, logger },
         stats: {
           summary: async (onlyCpuAndMemory, signal) =>
-            summaryJson(
+            summaryPortions(
               await (onlyCpuAndMemory ? provider().resourceSummary({}, signal) : provider().summary({}, signal)),
+              { clock },
+              signal,
             ),
-          cadvisorMetrics: (signal) => provider().cadvisorMetrics(signal),
-          resourceMetrics: (signal) => provider().resourceMetrics(signal),
+          cadvisorMetrics: async (signal) => provider().cadvisorPortions(signal),
+          resourceMetrics: async (signal) => provider().resourcePortions(signal),
         },
       }),
       ...logEndpoints({ ...pods, readLog: nodeLogs(cri, { fs, clock, logger }) }),

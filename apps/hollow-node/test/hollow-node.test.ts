@@ -31,6 +31,7 @@ async function answerOf(
   } as unknown as Call;
   const answer = await handler(call);
   if ('body' in answer) return String(answer.body);
+  if ('bytes' in answer) return Buffer.from(answer.bytes).toString();
   let text = '';
   if ('stream' in answer) for await (const chunk of answer.stream) text += Buffer.from(chunk).toString();
   return text;

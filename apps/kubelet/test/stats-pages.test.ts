@@ -21,7 +21,13 @@ function pagesOf(answer: (signal: AbortSignal) => Promise<PodMetrics>) {
   };
   pages.join(stats as unknown as StatsProvider);
   const { signal } = new AbortController();
-  return { clock, asked: () => asked, scrape: async () => (await pages.renderMetrics(signal)).text };
+  return { clock, asked: () => asked, scrape: () => textOf(pages.renderMetrics(signal).text) };
+}
+
+async function textOf(page: AsyncIterable<Uint8Array>): Promise<string> {
+  const portions: Uint8Array[] = [];
+  for await (const portion of page) portions.push(portion);
+  return Buffer.concat(portions).toString();
 }
 
 const hung = () => new Promise<never>(() => {});
@@ -62,4 +68,25 @@ test('W6: /metrics serves the previous pod stats for up to a minute', async () =
   const old = node.scrape();
   await node.clock.advance(2000);
   expect(await old).not.toContain('kubelet_container_log_filesystem_used_bytes');
+});
+
+test('NodePages serves the summary, the metrics of containers and the metrics of resources of its provider', async () => {
+  const { signal } = new AbortController();
+  const pages = new NodePages({ clock: new FakeClock(), logger: silentLogger, metrics: new MetricsRegistry() });
+  await expect(pages.summary(false, signal)).rejects.toThrow('node has no stats provider');
+  await expect(pages.cadvisorMetrics(signal)).rejects.toThrow('node has no stats provider');
+  const summary = (nodeName: string) => async () => ({ node: { nodeName, startTime: null }, pods: [] });
+  async function* page(text: string) {
+    yield Buffer.from(text);
+  }
+  pages.join({
+    ...{ summary: summary('all'), resourceSummary: summary('resources') },
+    ...{ cadvisorPortions: () => page('containers 1\n'), resourcePortions: () => page('resources 1\n') },
+  } as unknown as StatsProvider);
+  expect(await textOf(await pages.summary(false, signal))).toBe(
+    '{"node":{"nodeName":"all","startTime":null},"pods":[]}',
+  );
+  expect(await textOf(await pages.summary(true, signal))).toContain('"nodeName":"resources"');
+  expect(await textOf(await pages.cadvisorMetrics(signal))).toBe('containers 1\n');
+  expect(await textOf(await pages.resourceMetrics(signal))).toBe('resources 1\n');
 });

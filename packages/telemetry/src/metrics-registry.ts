@@ -39,7 +39,7 @@ export class MetricsRegistry implements Metrics {
     return this.#make(options, 'histogram', () => new HistogramFamily<L>(options));
   }
 
-  /** Registers a function that is called before each {@link text}, to set gauges that are not updated otherwise. */
+  /** Registers a function that is called before each text of the metrics, to set gauges that are not updated otherwise. */
   addCollector(collect: () => void): void {
     this.#collectors.push(collect);
   }

@@ -116,7 +116,10 @@ export function nodeEndpoints(
       ...{ clock, logger, slis, ...podsOf(kubelet) },
       checks: healthChecks(kubelet),
       renderMetrics: (requestSignal) => pages.renderMetrics(requestSignal),
-      renderProbeMetrics: () => ({ contentType: MetricsRegistry.contentType, text: probeMetrics.text() }),
+      renderProbeMetrics: (requestSignal) => ({
+        contentType: MetricsRegistry.contentType,
+        text: probeMetrics.portions({ clock }, requestSignal),
+      }),
       explain: (namespace, name) => explanationOf(kubelet, events, namespace, name),
       explainNode: () => explainNode(kubelet),
       explanationText: (value) => explanationText(value, clock.now()),
@@ -124,8 +127,14 @@ export function nodeEndpoints(
       configurationReload: () => inForce.state,
     });
     const others = otherEndpoints(loaded, rootDir, { clock, cri, levels, profiler }, kubelet);
-    const statistics = statsEndpoints({ logger, stats: pages });
-    const endpoints = { ...state, ...statistics, ...inventoryEndpoints(inventory), ...logs, ...streams.endpoints };
+    const statistics = statsEndpoints({ clock, logger, stats: pages });
+    const endpoints = {
+      ...state,
+      ...statistics,
+      ...inventoryEndpoints({ clock, ...inventory }),
+      ...logs,
+      ...streams.endpoints,
+    };
     const page = dashboard && { dashboard: dashboard.endpoint(kubelet) };
     return { endpoints: { ...endpoints, ...others, ...page }, upgrades: streams.upgrades };
   };

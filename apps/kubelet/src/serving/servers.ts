@@ -44,7 +44,10 @@ export function kubeletServers(
         getPods: () => kubelet.getPods(),
         getRunningPods: (requestSignal) => kubelet.getRunningPods(requestSignal),
         renderMetrics: (requestSignal) => pages.renderMetrics(requestSignal),
-        renderProbeMetrics: () => ({ contentType: MetricsRegistry.contentType, text: probeMetrics.text() }),
+        renderProbeMetrics: (requestSignal) => ({
+          contentType: MetricsRegistry.contentType,
+          text: probeMetrics.portions({ clock }, requestSignal),
+        }),
         ...{ stats: pages, slis },
         explain: (namespace, name) => explanationOf(kubelet, events, namespace, name),
       },

@@ -1,6 +1,6 @@
 import { abortable, type Clock, withTimeout } from '@node-agent/async';
-import type { StatsPages } from '@node-agent/server';
-import { expositionText, type StatsProvider, summaryJson } from '@node-agent/stats';
+import type { MetricsText, StatsPages } from '@node-agent/server';
+import { expositionPortions, type StatsProvider, summaryPortions } from '@node-agent/stats';
 import { type Logger, MetricsRegistry } from '@node-agent/telemetry';
 
 /**
@@ -19,12 +19,17 @@ interface Components {
   readonly metrics: MetricsRegistry;
 }
 
+/** A text in UTF-8, in portions between which the event loop is served. */
+type Portions = AsyncGenerator<Uint8Array, void, undefined>;
+
 /** Renders the node's stats and metrics. Created before the kubelet; `join` sets the stats provider afterwards. */
 export class NodePages implements StatsPages {
   readonly #components: Components;
   #stats: StatsProvider | undefined;
   #collection: { readonly collected: Promise<void>; readonly startedMs: number } | undefined;
-  #collected = { text: '', atMs: Number.NEGATIVE_INFINITY };
+  #collected: { readonly text: readonly Uint8Array[]; readonly atMs: number } = {
+    ...{ text: [], atMs: Number.NEGATIVE_INFINITY },
+  };
 
   constructor(components: Components) {
     this.#components = components;
@@ -34,37 +39,41 @@ export class NodePages implements StatsPages {
     this.#stats = stats;
   }
 
-  async summary(onlyCpuAndMemory: boolean, signal: AbortSignal): Promise<string> {
+  async summary(onlyCpuAndMemory: boolean, signal: AbortSignal): Promise<Portions> {
     const stats = this.#provider();
     const summary = onlyCpuAndMemory ? stats.resourceSummary({}, signal) : stats.summary({}, signal);
-    return summaryJson(await summary);
+    return summaryPortions(await summary, this.#components, signal);
   }
 
-  async cadvisorMetrics(signal: AbortSignal): Promise<string> {
-    return await this.#provider().cadvisorMetrics(signal);
+  async cadvisorMetrics(signal: AbortSignal): Promise<Portions> {
+    return this.#provider().cadvisorPortions(signal);
   }
 
-  async resourceMetrics(signal: AbortSignal): Promise<string> {
-    return await this.#provider().resourceMetrics(signal);
+  async resourceMetrics(signal: AbortSignal): Promise<Portions> {
+    return this.#provider().resourcePortions(signal);
   }
 
   /**
    * Renders `/metrics`: all metrics of the kubelet's parts, and the sizes of pods' logs and volumes if they can be
    * collected in time.
    */
-  async renderMetrics(signal: AbortSignal): Promise<{ readonly contentType: string; readonly text: string }> {
-    const { metrics } = this.#components;
-    return { contentType: MetricsRegistry.contentType, text: `${metrics.text()}${await this.#podMetrics(signal)}` };
+  renderMetrics(signal: AbortSignal): MetricsText & { readonly text: Portions } {
+    return { contentType: MetricsRegistry.contentType, text: this.#metrics(signal) };
+  }
+
+  async *#metrics(signal: AbortSignal): Portions {
+    yield* this.#components.metrics.portions(this.#components, signal);
+    yield* await this.#podMetrics(signal);
   }
 
   /**
    * Returns the pod stats of the current collection, or the previous pod stats if the collection takes too long and the
    * previous stats are recent enough.
    */
-  async #podMetrics(signal: AbortSignal): Promise<string> {
+  async #podMetrics(signal: AbortSignal): Promise<readonly Uint8Array[]> {
     const { clock, logger } = this.#components;
     const stats = this.#stats;
-    if (stats === undefined) return '';
+    if (stats === undefined) return [];
     this.#collection ??= this.#collect(stats);
     const { collected, startedMs } = this.#collection;
     const waitMs = POD_METRICS_WAIT_MS - (clock.monotonic() - startedMs);
@@ -77,17 +86,22 @@ export class NodePages implements StatsPages {
       }
     }
     const { text, atMs } = this.#collected;
-    return clock.monotonic() - atMs <= POD_METRICS_MAX_AGE_MS ? text : '';
+    return clock.monotonic() - atMs <= POD_METRICS_MAX_AGE_MS ? text : [];
   }
 
   /** Starts a collection. All requests that arrive during the collection share it. */
   #collect(stats: StatsProvider): { readonly collected: Promise<void>; readonly startedMs: number } {
     const { clock, logger } = this.#components;
-    const asked = withTimeout(clock, POD_METRICS_TIMEOUT_MS, (ending) => stats.podMetrics(ending));
-    const collected = asked
+    const render = async (ending: AbortSignal): Promise<readonly Uint8Array[]> => {
+      const text: Uint8Array[] = [];
+      const families = await stats.podMetrics(ending);
+      for await (const portion of expositionPortions(families, { clock }, ending)) text.push(portion);
+      return text;
+    };
+    const collected = withTimeout(clock, POD_METRICS_TIMEOUT_MS, render)
       .then(
-        (metrics) => {
-          this.#collected = { text: expositionText(metrics), atMs: clock.monotonic() };
+        (text) => {
+          this.#collected = { text, atMs: clock.monotonic() };
         },
         (err: unknown) => logger.warn({ err }, 'Failed to get pod stats'),
       )
