@@ -2,8 +2,7 @@ type Labels = Readonly<Record<string, string>>;
 
 /** Formats labels in the Prometheus text format, sorted by name: `{container="web",pod="a"}`. */
 export function labelText(labels: Labels): string {
-  const pairs = sortedNames(labels).map((name) => pairText(name, labels));
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
+  return joined(sortedNames(labels).map((name) => pairText(name, labels)));
 }
 
 /** Labels of several samples, which are formatted only once, when they are first needed. */
@@ -41,13 +40,15 @@ export class SharedLabels {
 
   #format(): FormattedLabels {
     if (this.#formatted !== undefined) return this.#formatted;
-    let at = 1;
-    const places = sortedNames(this.#labels).map((name) => {
-      const place = { name, at };
-      at += pairText(name, this.#labels).length + 1;
+    const names = sortedNames(this.#labels);
+    const pairs = names.map((name) => pairText(name, this.#labels));
+    let at = '{'.length;
+    const places = pairs.map((pair, index) => {
+      const place = { name: names[index] ?? '', at };
+      at += pair.length + ','.length;
       return place;
     });
-    this.#formatted = { text: labelText(this.#labels), places };
+    this.#formatted = { text: joined(pairs), places };
     return this.#formatted;
   }
 }
@@ -62,6 +63,10 @@ interface FormattedLabels {
 interface Place {
   readonly name: string;
   readonly at: number;
+}
+
+function joined(pairs: readonly string[]): string {
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
 
 function sortedNames(labels: Labels): readonly string[] {

@@ -30,12 +30,13 @@ const NS_PER_SECOND = 1e9;
  */
 export function resourceMetrics(summary: NodeSummary | undefined): readonly MetricSource[] {
   const levels = summary && levelsOf(summary);
+  const timeOf = timeParser();
   const help = '[STABLE] 1 if there was an error while getting container metrics, 0 otherwise';
   return [
     ...FAMILIES.map(
       ([name, type, text, level, figure]): MetricSource => ({
         ...{ name, type, help: text },
-        samples: samplesOf(levels?.[level] ?? [], figure),
+        samples: samplesOf(levels?.[level] ?? [], figure, timeOf),
       }),
     ),
     {
@@ -45,12 +46,26 @@ export function resourceMetrics(summary: NodeSummary | undefined): readonly Metr
   ];
 }
 
-function* samplesOf(all: readonly Labelled[], figure: Figure): Iterable<FormattedSample> {
+function* samplesOf(
+  all: readonly Labelled[],
+  figure: Figure,
+  timeOf: (time: string) => number,
+): Iterable<FormattedSample> {
   for (const { labels, told } of all) {
     const { value, time } = figure(told) ?? {};
     if (value === undefined) continue;
-    yield { labelText: labels.text, value, atMs: time ? Date.parse(time) : undefined };
+    yield { labelText: labels.text, value, atMs: time ? timeOf(time) : undefined };
   }
+}
+
+/** Returns a function that parses each time once. All values of a container usually have the same time. */
+function timeParser(): (time: string) => number {
+  const known = new Map<string, number>();
+  return (time) => {
+    const atMs = known.get(time) ?? Date.parse(time);
+    known.set(time, atMs);
+    return atMs;
+  };
 }
 
 function levelsOf({ node, pods }: NodeSummary): Readonly<Record<Level, readonly Labelled[]>> {

@@ -19,12 +19,12 @@ const MAX_IMAGES = 5000;
 /** Queries the container runtime, with a timeout for each call. */
 export class RuntimeReader {
   readonly #cri: StatsCri;
-  readonly #clock: Pick<Clock, 'setTimer'>;
+  readonly #clock: Pick<Clock, 'monotonic' | 'setTimer'>;
   readonly #sandboxImages = new Map<string, string>();
   #nextUnknown = 0;
   #imageNames: ReadonlyMap<string, string> = new Map();
 
-  constructor({ cri, clock }: { readonly cri: StatsCri; readonly clock: Pick<Clock, 'setTimer'> }) {
+  constructor({ cri, clock }: { readonly cri: StatsCri; readonly clock: Pick<Clock, 'monotonic' | 'setTimer'> }) {
     this.#cri = cri;
     this.#clock = clock;
   }
@@ -61,7 +61,7 @@ export class RuntimeReader {
         this.#ask((ending) => this.#cri.listMetricDescriptors({}, ending), signal),
         this.#ask((ending) => this.#cri.listPodSandboxMetrics({}, ending), signal),
       ]);
-      return runtimeMetrics(descriptors, podMetrics);
+      return await runtimeMetrics(descriptors, podMetrics, { clock: this.#clock }, signal);
     } catch (err) {
       if (CriError.is(err) && err.code === 'UNIMPLEMENTED') return [];
       throw err;

@@ -1,3 +1,4 @@
+import { FakeClock } from '@node-agent/async/testing';
 import { messages } from '@node-agent/cri-client';
 import { describe, expect, it } from 'vitest';
 import { expositionText, type MetricFamily, type MetricSource } from '../src/exposition.ts';
@@ -206,7 +207,7 @@ describe('runtimeMetrics', () => {
     ...{ name, labelValues, metricType, timestamp },
     value: value === null ? null : { value },
   });
-  const families = (descriptor: object, ...metrics: object[]): readonly MetricFamily[] =>
+  const families = (descriptor: object, ...metrics: object[]): Promise<readonly MetricFamily[]> =>
     runtimeMetrics(
       [messages.MetricDescriptor.create({ name: 'm', help: 'Help.', labelKeys: ['id'], ...descriptor })],
       [
@@ -214,10 +215,12 @@ describe('runtimeMetrics', () => {
           typeof messages.PodSandboxMetrics.create
         >[0]) as Told,
       ],
+      { clock: new FakeClock() },
     );
 
-  it('runtime metrics keep their types and times, and a metric without a time gets none', () => {
-    expect(families({}, metric('m', ['a'], 5, COUNTER, 7_000_000), metric('m', ['b'], 6, COUNTER))).toEqual([
+  it('runtime metrics keep their types and times, and a metric without a time gets none', async () => {
+    const two = [metric('m', ['a'], 5, COUNTER, 7_000_000), metric('m', ['b'], 6, COUNTER)];
+    expect(await families({}, ...two)).toEqual([
       {
         ...{ name: 'm', help: 'Help.', type: 'counter' },
         samples: [
@@ -226,15 +229,16 @@ describe('runtimeMetrics', () => {
         ],
       },
     ]);
-    expect(families({}, metric('m', ['a'], 5))[0]?.type).toBe('gauge');
+    expect((await families({}, metric('m', ['a'], 5)))[0]?.type).toBe('gauge');
   });
 
   it.each([
     [1, 1e-6],
     [0, undefined],
     [-1, undefined],
-  ])('a runtime metric with timestamp %d has the time %j', (timestamp, atMs) => {
-    expect(families({}, metric('m', ['a'], 5, GAUGE, timestamp))[0]?.samples[0]?.atMs).toBe(atMs);
+  ])('a runtime metric with timestamp %d has the time %j', async (timestamp, atMs) => {
+    const [family] = await families({}, metric('m', ['a'], 5, GAUGE, timestamp));
+    expect(family?.samples[0]?.atMs).toBe(atMs);
   });
 
   it.each([
@@ -248,17 +252,17 @@ describe('runtimeMetrics', () => {
     ['fewer values than labels', { labelKeys: ['id', 'pod'] }, metric('m', ['x'], 1)],
     ['more values than labels', {}, metric('m', ['x', 'y'], 1)],
     ['no value', {}, metric('m', ['x'], null)],
-  ])('runtimeMetrics omits a runtime metric with %s', (_what, descriptor, told) => {
-    expect(families(descriptor, told)).toEqual([]);
+  ])('runtimeMetrics omits a runtime metric with %s', async (_what, descriptor, told) => {
+    expect(await families(descriptor, told)).toEqual([]);
   });
 
-  it('runtimeMetrics omits a repeated runtime sample with the same labels and a sample of another type in the same family', () => {
+  it('runtimeMetrics omits a repeated runtime sample with the same labels and a sample of another type in the same family', async () => {
     const told = [metric('m', ['a'], 1), metric('m', ['a'], 2), metric('m', ['b'], 3), metric('m', ['c'], 4, COUNTER)];
-    expect(families({}, ...told).map(({ type, samples }) => [type, samples.map(({ value }) => value)])).toEqual([
-      ['gauge', [2, 3]],
-    ]);
+    expect((await families({}, ...told)).map(({ type, samples }) => [type, samples.map(({ value }) => value)])).toEqual(
+      [['gauge', [2, 3]]],
+    );
     // Two lists of label values that become equal by concatenation are still different series.
-    const two = families({ labelKeys: ['a', 'b'] }, metric('m', ['x', 'yz'], 1), metric('m', ['xy', 'z'], 2));
+    const two = await families({ labelKeys: ['a', 'b'] }, metric('m', ['x', 'yz'], 1), metric('m', ['xy', 'z'], 2));
     expect(two[0]?.samples).toHaveLength(2);
   });
 

@@ -9,6 +9,7 @@ import type { GroupFigures } from '../src/group-figures.ts';
 import { labelText, SharedLabels } from '../src/label-text.ts';
 import { fullSummary, resourceSummary } from '../src/node-summary.ts';
 import { resourceMetrics } from '../src/resource-metrics.ts';
+import { runtimeMetrics } from '../src/runtime-metrics.ts';
 import { StatsProvider } from '../src/stats-provider.ts';
 import type { StorageCollection } from '../src/storage-collection.ts';
 import { type NodeSummary, type PodStats, summaryJson, summaryPortions } from '../src/summary.ts';
@@ -121,6 +122,22 @@ describe('work per turn of the event loop', () => {
     const families = resourceMetrics({ node: { nodeName: 'n', startTime: null }, pods: [pod] });
     expect(work.clock.monotonic()).toBe(0);
     expect(expositionText(families)).toContain('\npod_cpu_usage_seconds_total{namespace="ns",pod="p1"} 1\n');
+  });
+
+  it('runtimeMetrics converts at most 24 metrics in one turn if each takes half a millisecond', async () => {
+    const work = new Work();
+    const metrics = Array.from({ length: PODS }, (_, index) => ({
+      ...{ timestamp: 0, metricType: 1, labelValues: [`${index}`], value: { value: index } },
+      get name() {
+        work.item();
+        return 'm';
+      },
+    }));
+    const pods = [{ podSandboxId: 's', metrics: [], containerMetrics: [{ containerId: 'c', metrics }] }];
+    const descriptors = [{ name: 'm', help: 'h', labelKeys: ['id'] }];
+    const { result, turns } = await work.run(runtimeMetrics(descriptors, pods, work));
+    expect(turns).toEqual(IN_SLICES);
+    expect(result[0]?.samples).toHaveLength(PODS);
   });
 
   it.each<[string, (groups: GroupCollection, clock: FakeClock) => Promise<NodeSummary>]>([
