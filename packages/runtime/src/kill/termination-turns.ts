@@ -38,7 +38,9 @@ export class TerminationTurns {
     const myTurn = (): boolean => prerequisites.every((other) => this.#ended.has(other));
     const failure = (): Error | undefined => {
       const failed = prerequisites.find((other) => this.#failed.has(other));
-      return failed === undefined ? undefined : new Error(`container ${failed}, which stops first, could not be stopped`);
+      return failed === undefined
+        ? undefined
+        : new Error(`container ${failed}, which stops first, could not be stopped`);
     };
     const early = failure();
     if (early !== undefined) throw early;
