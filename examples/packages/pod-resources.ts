@@ -7,7 +7,7 @@ const pod = {
   metadata: { name: 'blink', namespace: 'default', uid: 'uid-1' },
   spec: { containers: [{ name: 'main', image: 'busybox' }] },
 };
-const pods = { active: () => [pod], all: () => [pod], byName: () => pod };
+const pods = { active: () => [pod], all: () => [pod] };
 const devices = {
   freeGone() {},
   devicesOf: () => new Map([['example.com/led', new Map([[-1, ['led0']]])]]),
