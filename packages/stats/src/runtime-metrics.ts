@@ -30,7 +30,12 @@ export async function runtimeMetrics(
     if (descriptor !== undefined) addMetric(families, metric, descriptor);
     if (slice.isDue()) await slice.pause(signal);
   }
-  return [...families.values()].map((family) => ({ ...family, samples: [...family.samples.values()] }));
+  const all: MetricFamily[] = [];
+  for (const family of families.values()) {
+    all.push({ ...family, samples: [...family.samples.values()] });
+    if (slice.isDue()) await slice.pause(signal);
+  }
+  return all;
 }
 
 function* metricsOf(pods: readonly PodSandboxMetrics[]): Iterable<Metric> {
