@@ -733,6 +733,7 @@ describe('updates of running containers', () => {
     await node.admit(podOf('s', [containerOf('main', '500m')]));
     for (const uid of ['own', 's', 'unreported']) node.running.set(uid, [{ name: 'main', id: `id-${uid}` }]);
     node.active = [];
+    node.sourcesReady = false;
     for (const uid of ['own', 's']) node.ending.add(uid);
     const running = node.resources.start(stop.signal);
     await settle();
@@ -744,6 +745,12 @@ describe('updates of running containers', () => {
     await node.clock.advance(10_000);
     await settle();
     expect(node.updates).toHaveLength(5);
+    // The runtime's list still shows containers of a pod that has terminated.
+    node.ending.clear();
+    for (const uid of ['own', 's']) node.finished.add(uid);
+    await node.clock.advance(10_000);
+    await settle();
+    expect([node.cpus('own'), node.updates.length]).toEqual(['', 5]);
     stop.abort();
     await running;
   });

@@ -9,7 +9,7 @@ import { type Affinities, countAligned, PodAllocation } from './allocation.ts';
 import type { HeldContainers, Ledger } from './ledger.ts';
 import { type ResourceMetrics, resourceMetrics } from './metrics.ts';
 import type { Policies } from './policies.ts';
-import type { AlignedDevices, NotedWait, ResourcePods } from './ports.ts';
+import { type AlignedDevices, mayRun, type NotedWait, type ResourcePods } from './ports.ts';
 import { UndecidedPods } from './undecided-pods.ts';
 
 /** Dependencies of {@link Admissions}. */
@@ -132,9 +132,8 @@ export class Admissions {
   /** Frees the CPUs and memory of pods that are gone (upstream: `removeStaleState`). */
   freeGone(): void {
     const { pods, ledger, logger, onChanged } = this.#parts;
-    const mayRun = (uid: string): boolean => pods.mayRun?.(uid) ?? !pods.sourcesReady();
-    for (const uid of this.#absent(this.#affinities.keys())) if (!mayRun(uid)) this.#affinities.delete(uid);
-    const gone = this.#leaving().filter((uid) => !mayRun(uid));
+    for (const uid of this.#absent(this.#affinities.keys())) if (!mayRun(pods, uid)) this.#affinities.delete(uid);
+    const gone = this.#leaving().filter((uid) => !mayRun(pods, uid));
     for (const uid of gone) {
       ledger.removePod(uid);
       logger.info({ podUid: uid }, 'Freed the CPUs and memory of a pod that is gone');

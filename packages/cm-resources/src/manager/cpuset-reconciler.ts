@@ -1,7 +1,7 @@
 import { type Clock, linkAbort, Semaphore, sleep } from '@node-agent/async';
 import type { Logger } from '@node-agent/telemetry';
 import type { Ledger } from './ledger.ts';
-import type { ResourceContainers, ResourcePods, RunningPodContainer } from './ports.ts';
+import { mayRun, type ResourceContainers, type ResourcePods, type RunningPodContainer } from './ports.ts';
 
 /** Dependencies of a {@link CpusetReconciler}. */
 interface ReconcilerParts {
@@ -116,7 +116,10 @@ export class CpusetReconciler {
       active.add(podUid);
       for (const { name, id } of containers.running(pod)) yield { podUid, name, id };
     }
-    yield* containers.runningInOtherPods?.(active) ?? [];
+    for (const container of containers.runningInOtherPods?.(active) ?? []) {
+      // When a pod has terminated, its CPUs are free, but the list may still show its containers as running.
+      if (mayRun(pods, container.podUid)) yield container;
+    }
   }
 
   /** @param running ids of the running containers */

@@ -19,6 +19,11 @@ export interface ResourcePods {
   sourcesReady(): boolean;
 }
 
+/** Returns whether a container of a pod that is not active may still run. */
+export function mayRun(pods: ResourcePods, uid: string): boolean {
+  return pods.mayRun?.(uid) ?? !pods.sourcesReady();
+}
+
 /** A running container. */
 export interface RunningContainer {
   readonly name: string;
