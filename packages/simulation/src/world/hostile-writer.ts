@@ -41,7 +41,10 @@ export async function writeHostile(fs: MemoryFileSystem, podUid: string, what: r
       if (await fs.exists(`${pod}/etc-hosts`)) await fs.writeFile(`${pod}/etc-hosts`, LARGE);
     },
     async message() {
-      const isMessage = (path: string): boolean => path.startsWith(`${pod}/containers/`);
+      const directory = `${pod}/containers/`;
+      // A container can write only the files for its messages. The kubelet's own file is beside their directories.
+      const isMessage = (path: string): boolean =>
+        path.startsWith(directory) && path.slice(directory.length).includes('/');
       for (const path of fs.paths().filter(isMessage)) {
         if ((await fs.lstat(path)).kind === 'file') await fs.writeFile(path, LARGE);
       }
