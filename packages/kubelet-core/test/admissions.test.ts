@@ -299,6 +299,21 @@ describe('pod that is withdrawn from admission', () => {
     expect(told).toEqual([expected]);
   });
 
+  test('lists the active pods once for all handlers that do not wait', () => {
+    let lists = 0;
+    const admissions = new Admissions({
+      clock: new FakeClock(),
+      handlers: Array.from({ length: 10 }, () => roomFor(1)),
+      activePods() {
+        lists += 1;
+        return [];
+      },
+      results: { admitted() {}, rejected() {} },
+    });
+    admissions.admit([makePod('a')], signal);
+    expect(lists).toBe(1);
+  });
+
   test('N12: a pod that comes back under its UID is evaluated when the evaluation of the withdrawn pod has ended', async () => {
     const { handler, answer, asked, released } = slowHandler();
     const { admissions, told } = setUp([handler]);

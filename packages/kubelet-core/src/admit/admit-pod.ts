@@ -6,7 +6,8 @@ import type { AdmitHandler, AdmitResult, Refusal } from './admit-handler.ts';
  * Calls each handler in turn. The first rejection decides, and the handlers before it release their reservations. A
  * handler that throws rejects the pod. Returns a promise only if a handler returns one. The promise never rejects: for
  * a rejected pod it resolves to a result with `admit: false`.
- * @param activePods called before each handler, because a handler may take long, and other pods begin and end meanwhile
+ * @param activePods called at the start, and again after a handler that returned a promise, because other pods may begin
+ * and end meanwhile
  * @param signal if aborted, the pod is rejected and all reservations are released
  * @param onRecovery called when a recoverable rejection starts its recovery; if absent, recoverable rejections are
  * final
@@ -18,16 +19,34 @@ export function admitPod(
   signal: AbortSignal,
   onRecovery?: () => void,
 ): AdmitResult | Promise<AdmitResult> {
+  return askInTurn({ pod, activePods, signal, onRecovery }, handlers, undefined);
+}
+
+/** The arguments of {@link admitPod} that are the same for all handlers. */
+interface Admission {
+  readonly pod: Pod;
+  readonly activePods: () => readonly Pod[];
+  readonly signal: AbortSignal;
+  readonly onRecovery: (() => void) | undefined;
+}
+
+/** @param known the active pods, if no time has passed since they were listed */
+function askInTurn(
+  admission: Admission,
+  handlers: readonly AdmitHandler[],
+  known: readonly Pod[] | undefined,
+): AdmitResult | Promise<AdmitResult> {
+  const { pod, signal, onRecovery } = admission;
   const [handler, ...others] = handlers;
   if (handler === undefined) return { admit: true };
-  const verdict = whenSettled(ask(handler, pod, activePods(), signal), (result) =>
-    recovered(result, signal, onRecovery),
-  );
+  const active = known ?? admission.activePods();
+  const verdict = whenSettled(ask(handler, pod, active, signal), (result) => recovered(result, signal, onRecovery));
+  const stillKnown = isPromise(verdict) ? undefined : active;
   return whenSettled(verdict, (result) => {
     if (!result.admit) return result;
     const rest: AdmitResult | Promise<AdmitResult> = signal.aborted
       ? { admit: false, reason: 'Withdrawn', message: errorText(signal.reason) }
-      : admitPod(others, pod, activePods, signal, onRecovery);
+      : askInTurn(admission, others, stillKnown);
     return whenSettled(rest, (last) => {
       if (!last.admit) handler.release?.(pod);
       return last;
