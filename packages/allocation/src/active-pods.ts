@@ -16,7 +16,7 @@ export class ActivePods {
     return index === undefined ? [...this.#pods] : this.#pods.toSpliced(index, 1);
   }
 
-  /** Replaces the pod with the same UID; does nothing if there is none. */
+  /** Replaces the pod with the same UID; does nothing if the list has no such pod. */
   replace(pod: Pod): void {
     const index = this.#indices.get(pod.metadata.uid);
     if (index !== undefined) this.#pods[index] = pod;

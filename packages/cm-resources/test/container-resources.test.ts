@@ -691,7 +691,7 @@ describe('updates of running containers', () => {
     },
   );
 
-  test('a container that never runs is no longer awaited after two minutes', async () => {
+  test('the CPUs of a container that was started and never runs are checked each second for at most two minutes', async () => {
     let passes = 0;
     const node = new TestNode(
       { reconcilePeriodMs: 3_600_000 },
@@ -993,7 +993,7 @@ describe('topology manager', () => {
     expect([node.cpus('a'), node.resources.affinityOf('a', 'main')]).toEqual(['2,6', [1]]);
   });
 
-  /** Devices of which container `c1` of pod `p` gets its own when the test calls `answer`. */
+  /** Creates devices whose allocation to container `c1` of pod `p` ends when the test calls `answer`. */
   function slowDevices(): { readonly devices: AlignedDevices; readonly answer: () => void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     const devices: AlignedDevices = {

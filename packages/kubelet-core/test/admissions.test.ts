@@ -277,7 +277,7 @@ describe('pod that is withdrawn from admission', () => {
     const { handler, answer } = slowHandler();
     const { admissions, told } = setUp([handler, roomFor(2)]);
     for (const name of ['first', 'hanging', 'young']) admissions.admit([makePod(name)], signal);
-    // Beside both older pods, there is no room for `young`.
+    // If both older pods were admitted, there would be no room for `young`.
     await answer('young', { admit: true });
     await answer('first', { admit: false, reason: 'NoDevice', message: '' });
     // `young` fits alone, and then also beside `hanging`.

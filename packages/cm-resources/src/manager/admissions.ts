@@ -203,7 +203,7 @@ export class Admissions {
         this.#giveUp(pod);
         signal.throwIfAborted();
         const mayRetry =
-          // Another pod has freed resources since they were refused.
+          // Another pod has freed resources since this attempt failed.
           (isOutdated && (await this.#wouldFit(pod, [], devices, signal))) ||
           (ContainerResourcesError.is(err)
             ? await this.#waited(pod, signal)
@@ -242,9 +242,7 @@ export class Admissions {
     if (isMore) onChanged();
   }
 
-  /**
-   * Waits for a pod that may soon free CPUs, memory or devices. @returns false if no wait can help
-   */
+  /** Waits for a pod that may soon free CPUs, memory or devices. @returns false if no wait can help */
   async #waited(pod: Pod, signal: AbortSignal): Promise<boolean> {
     const { clock, devices, ledger, noted } = this.#parts;
     const { uid } = pod.metadata;

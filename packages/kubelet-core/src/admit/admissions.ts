@@ -46,7 +46,7 @@ interface Applicant {
 /** Decision about a pod. `final`: no decision about other pods can change it. */
 type Decision = AdmitResult & { readonly final: boolean };
 
-/** What had happened when the evaluation of a pod began. */
+/** Counts at the beginning of a pod's evaluation, which later show whether the evaluation is outdated. */
 interface Beginning {
   /** Number of pods that had been decided. */
   readonly decisions: number;
